@@ -1,0 +1,101 @@
+"""Noria: an asyncio-native distributed task system. Never lost, fenced, and nothing silent.
+
+from noria import Noria
+
+app = Noria()
+
+@app.task
+async def send_mail(to: str, subject: str) -> str: ...
+
+async with app:
+    job = await send_mail.enqueue("a@b.c", subject="hi")
+    print(await job)
+"""
+
+from noria.app.application import Noria
+from noria.app.dead import DeadPage, Dealt
+from noria.app.job import Draft, Job
+from noria.app.status import JobFault, JobStatus, StartStatus
+from noria.app.task import Enqueuer, Task, TaskFunction
+from noria.errors import (
+    BackendError,
+    Cancel,
+    ConfigError,
+    Control,
+    Fail,
+    InvalidArguments,
+    InvalidInput,
+    InvalidName,
+    InvalidOption,
+    JobCancelled,
+    JobError,
+    JobExpired,
+    JobFailed,
+    JobNotFound,
+    NoriaError,
+    NotRunning,
+    ResultGone,
+    ResultTooLarge,
+    Retry,
+    Snooze,
+    TaskDefinitionError,
+    TooLarge,
+    Unavailable,
+    Unknown,
+    UnknownTask,
+    WaitTimeout,
+    WrongState,
+)
+from noria.model.backoff import Backoff
+from noria.worker import Exit, Worker, WorkerSettings
+from noria.worker.context import Context, Stopped
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BackendError",
+    "Backoff",
+    "Cancel",
+    "ConfigError",
+    "Context",
+    "Control",
+    "DeadPage",
+    "Dealt",
+    "Draft",
+    "Enqueuer",
+    "Exit",
+    "Fail",
+    "InvalidArguments",
+    "InvalidInput",
+    "InvalidName",
+    "InvalidOption",
+    "Job",
+    "JobCancelled",
+    "JobError",
+    "JobExpired",
+    "JobFailed",
+    "JobFault",
+    "JobNotFound",
+    "JobStatus",
+    "Noria",
+    "NoriaError",
+    "NotRunning",
+    "ResultGone",
+    "ResultTooLarge",
+    "Retry",
+    "Snooze",
+    "StartStatus",
+    "Stopped",
+    "Task",
+    "TaskDefinitionError",
+    "TaskFunction",
+    "TooLarge",
+    "Unavailable",
+    "Unknown",
+    "UnknownTask",
+    "WaitTimeout",
+    "Worker",
+    "WorkerSettings",
+    "WrongState",
+    "__version__",
+]

@@ -1,0 +1,118 @@
+"""What Noria adds to asyncio: owned tasks, bounded waits, and the breather.
+
+The only file that creates tasks or sleeps.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, TypeVar
+
+T = TypeVar("T")
+
+BREATH_EVERY: Final = 0.005
+BREATH: Final = 0.0001
+
+
+def bounded(seconds: float | None) -> asyncio.Timeout:
+    """A scope that raises TimeoutError when its seconds are over; None does not bound."""
+    return asyncio.timeout(seconds)
+
+
+def launch(
+    loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T], context: contextvars.Context
+) -> asyncio.Task[T]:
+    """Run a job's coroutine as a task in the given context; the caller keeps it and sees its end."""
+    return loop.create_task(work, context=context)
+
+
+async def happened(event: asyncio.Event, seconds: float | None) -> bool:
+    """Wait for an event; False when the seconds were over first."""
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        return event.is_set()
+    return True
+
+
+async def sleep(seconds: float) -> None:
+    """Let the loop go on for that many seconds."""
+    await asyncio.sleep(seconds)
+
+
+class Crew:
+    """Owns background tasks: none is forgotten, none fails unheard, all end with their owner.
+
+    A task that ends by an exception is a fault of its owner: `on_fault` hears of it once, at once.
+    """
+
+    def __init__(self, name: str, on_fault: Callable[[str, BaseException], None]) -> None:
+        self._name = name
+        self._on_fault = on_fault
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._closing = False
+
+    def start(self, name: str, work: Coroutine[Any, Any, Any]) -> None:
+        """Run `work` as a task of this crew, in a copy of the current context."""
+        task = asyncio.get_running_loop().create_task(work, name=f"{self._name}.{name}")
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if task.cancelled():
+            return
+        error = task.exception()
+        if error is not None and not self._closing:
+            self._on_fault(task.get_name(), error)
+
+    async def aclose(self, seconds: float) -> list[str]:
+        """Cancel what still runs and wait for it.
+
+        Returns:
+            the names of the tasks that had not ended when the seconds were over.
+        """
+        self._closing = True
+        tasks = {task for task in self._tasks if task is not asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=seconds)
+        return sorted(task.get_name() for task in tasks if not task.done())
+
+
+class Breather:
+    """Lets other threads of ours run beside a busy loop.
+
+    A loop whose turns are shorter than the interpreter's switch interval gives up the interpreter lock at
+    each select and wins it back before a waiting thread wakes up, so that thread can starve for seconds.
+    While anybody holds the breather, the loop sleeps 100 microseconds at most every 5 milliseconds: 2 % of
+    its time. All methods belong to the loop's thread.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._holders = 0
+        self._ticking = False
+
+    def hold(self) -> None:
+        """Another thread has work for us now. Pair it with `release`."""
+        self._holders += 1
+        if not self._ticking:
+            self._ticking = True
+            self._loop.call_later(BREATH_EVERY, self._tick)
+
+    def release(self) -> None:
+        """The work that a `hold` announced is done."""
+        self._holders -= 1
+
+    def _tick(self) -> None:
+        if self._holders <= 0:
+            self._ticking = False
+            return
+        time.sleep(BREATH)
+        self._loop.call_later(BREATH_EVERY, self._tick)

@@ -1,0 +1,1 @@
+"""What users of Noria hold: the application, its tasks, and the jobs that they make."""

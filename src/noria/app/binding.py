@@ -1,0 +1,144 @@
+"""From a call's arguments to a body, and from a body back to arguments and from a value to a result."""
+
+from __future__ import annotations
+
+import re
+from inspect import Parameter
+from typing import Any, Final
+
+from msgspec import UNSET
+from msgspec.structs import astuple
+
+from noria.app.signature import Signature
+from noria.codecs import DEFAULT, Decode, Misfit, Oversize, find_codec
+from noria.errors import InvalidArguments, ResultTooLarge, TooLarge
+from noria.model.limits import MAX_BODY, MAX_RESULT
+from noria.model.task import Arguments
+
+_QUOTED: Final = re.compile(r"'([^']*)'")
+_GOT: Final = re.compile(r"got \w+")
+
+
+class Binding:
+    """Carries one task's arguments and results across the wire.
+
+    Args:
+        task: its name.
+        signature: its types.
+    """
+
+    def __init__(self, task: str, signature: Signature) -> None:
+        self._task = task
+        self._signature = signature
+        self._shape = signature.shape
+        self._fields = signature.shape.__struct_fields__
+        self._has_defaults = any(each is not Parameter.empty for each in signature.defaults)
+        self._decoders: dict[str, Decode] = {DEFAULT.name: DEFAULT.decoder(signature.shape, MAX_BODY)}
+        self._results: dict[str, Decode] = {DEFAULT.name: DEFAULT.decoder(signature.returns, MAX_RESULT)}
+        self._check = DEFAULT.decoder(signature.shape, None)
+
+    def pack(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
+        """Bind and encode the arguments of a call, and decode them as the worker will, to see that they fit.
+
+        Raises:
+            InvalidArguments: they do not fit the signature, or cannot be stored; `field` names the parameter.
+            TooLarge: they are larger or nested deeper than the limit.
+        """
+        try:
+            bound = self._shape(*args, **kwargs)
+        except TypeError as error:
+            raise self._unbound(error) from None
+        try:
+            body = DEFAULT.encode(bound, MAX_BODY)
+            self._check(body)
+        except Misfit as misfit:
+            raise self._refused(misfit, bound) from misfit.__cause__
+        return body
+
+    def unpack(self, body: bytes, codec: str) -> Arguments:
+        """Decode a body, wherever it came from, into the function's positional and keyword arguments.
+
+        Raises:
+            InvalidArguments: it does not fit the signature, is too large or too deep, or no codec reads it.
+        """
+        try:
+            bound = self._decoder(self._decoders, codec, self._shape, MAX_BODY)(body)
+        except Misfit as misfit:
+            raise self._invalid(misfit) from misfit.__cause__
+        values = astuple(bound)
+        if self._has_defaults:
+            values = self._filled(values)
+        count = self._signature.by_position
+        return values[:count], dict(zip(self._fields[count:], values[count:], strict=True))
+
+    def pack_result(self, value: Any) -> tuple[bytes, str]:
+        """Encode what the handler returned.
+
+        Raises:
+            ResultTooLarge: it is larger or nested deeper than the limit.
+            TypeError: it cannot be stored.
+        """
+        try:
+            return DEFAULT.encode(value, MAX_RESULT), DEFAULT.name
+        except Oversize as misfit:
+            raise ResultTooLarge(misfit.of(f"the result of task {self._task!r}")) from None
+        except Misfit as misfit:
+            raise TypeError(misfit.of(f"the result of task {self._task!r}")) from misfit.__cause__
+
+    def unpack_result(self, result: bytes, codec: str) -> Any:
+        """Decode a stored result into the function's return type.
+
+        Raises:
+            Misfit: it is of another type.
+        """
+        return self._decoder(self._results, codec, self._signature.returns, MAX_RESULT)(result)
+
+    def _decoder(self, known: dict[str, Decode], codec: str, shape: Any, limit: int) -> Decode:
+        found = known.get(codec)
+        if found is None:
+            found = known[codec] = find_codec(codec).decoder(shape, limit)
+        return found
+
+    def _filled(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The values, with the function's own defaults where the caller gave none."""
+        pairs = zip(values, self._signature.defaults, strict=True)
+        return tuple([default if value is UNSET else value for value, default in pairs])
+
+    def _unbound(self, error: TypeError) -> InvalidArguments:
+        quoted = _QUOTED.search(str(error))
+        words = str(error)[:1].lower() + str(error)[1:200]
+        return InvalidArguments(
+            f"task {self._task!r}: {words}; it takes {self._signature.text}",
+            field=quoted[1] if quoted else "",
+        )
+
+    def _refused(self, misfit: Misfit, bound: Any) -> InvalidArguments | TooLarge:
+        """What to raise for arguments that cannot travel; the parameter that is to blame is named."""
+        if not misfit.path:
+            misfit = self._culprit(bound) or misfit
+        if isinstance(misfit, Oversize):
+            return TooLarge(f"task {self._task!r}: {misfit.of('the body')}", field=misfit.path)
+        if misfit.path in self._fields:
+            given = type(getattr(bound, misfit.path)).__name__
+            misfit = Misfit(_GOT.sub(f"got {given}", misfit.words), misfit.path)
+        return self._invalid(misfit)
+
+    def _culprit(self, bound: Any) -> Misfit | None:
+        for name, value in zip(self._fields, astuple(bound), strict=True):
+            try:
+                DEFAULT.encode(None if value is UNSET else value, MAX_BODY)
+            except Misfit as misfit:
+                return type(misfit)(misfit.words, name)
+        return None
+
+    def _invalid(self, misfit: Misfit) -> InvalidArguments:
+        return InvalidArguments(f"task {self._task!r}: {misfit.of('the body')}", field=misfit.path)
+
+
+def decode_anything(result: bytes, codec: str) -> Any:
+    """Decode a stored result of which no type is known: as the codec has it.
+
+    Raises:
+        Misfit: it is malformed, or no codec reads it.
+    """
+    return find_codec(codec).decoder(Any, MAX_RESULT)(result)

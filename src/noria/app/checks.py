@@ -1,0 +1,128 @@
+"""The checks behind the options: each takes (name, value) and gives the checked value, or refuses it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from noria import ids
+from noria.errors import InvalidOption, TaskDefinitionError
+from noria.model.backoff import Backoff
+from noria.model.limits import MAX_DELAY
+from noria.model.names import MAX_KEY, MAX_TAG, MAX_TAGS, check_name, check_text
+
+Check = Callable[[str, Any], Any]
+
+SHORTEST: Final = 0.001
+"""Time limits are at least a millisecond; backends count in these."""
+
+
+def seconds(least: float) -> Check:
+    """A duration in seconds: a finite number, no bool, from `least` to a century."""
+
+    def check(name: str, value: Any) -> float:
+        if is_number(value) and least <= value <= MAX_DELAY:
+            return float(value)
+        bound = "more than 0" if least else "0 or more"
+        raise refusal(name, f"{bound} seconds, at most {MAX_DELAY:.0f}", value)
+
+    return check
+
+
+def whole(least: int, most: int) -> Check:
+    """A whole number, no bool, from `least` to `most`."""
+
+    def check(name: str, value: Any) -> int:
+        if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
+            return int(value)
+        raise refusal(name, f"a whole number from {least} to {most}", value)
+
+    return check
+
+
+def maybe(check: Check) -> Check:
+    """None, or what `check` takes."""
+    return lambda name, value: None if value is None else check(name, value)
+
+
+def moment(name: str, value: Any) -> float:
+    """A datetime that knows its zone, as seconds since the epoch."""
+    if not isinstance(value, datetime):
+        raise refusal(name, "a datetime with a time zone", value)
+    if value.utcoffset() is None:
+        raise InvalidOption(
+            f"{name} is a date without zone, so nobody can say when it is; give it one, such as datetime.UTC",
+            field=name,
+        )
+    return value.timestamp()
+
+
+def queue(name: str, value: Any) -> str:
+    """The name of a queue."""
+    return check_name(name, value)
+
+
+def task_name(name: str, value: Any) -> str:
+    """The name of a task."""
+    return check_name("task", value)
+
+
+def backoff(name: str, value: Any) -> Backoff:
+    """The waits between attempts."""
+    if isinstance(value, Backoff):
+        return value
+    raise refusal(name, "a Backoff, such as Backoff(base=1, cap=600)", value)
+
+
+def backoff_without_code(name: str, value: Any) -> Backoff:
+    """The waits between attempts of one job, which cannot name exception classes."""
+    checked = backoff(name, value)
+    if checked.never:
+        raise InvalidOption(
+            f"{name} of a job cannot say `never`, since a job carries no code; say it on the task", field=name
+        )
+    return checked
+
+
+def key(name: str, value: Any) -> str:
+    """Text to compare jobs by."""
+    return check_text(name, value, MAX_KEY)
+
+
+def tags(name: str, value: Any) -> tuple[str, ...]:
+    """A few short texts; a single one is refused, since its letters would become the tags."""
+    if not isinstance(value, tuple | list) or len(value) > MAX_TAGS:
+        raise refusal(name, f"a list of at most {MAX_TAGS} texts", value)
+    return tuple(check_text(name, each, MAX_TAG) for each in value)
+
+
+def executor(name: str, value: Any) -> str:
+    """Where a task runs."""
+    if value == "process":
+        raise TaskDefinitionError(
+            "executor='process' is not in this version; use a thread, and from it a process pool of your own"
+        )
+    if value in ("async", "thread"):
+        return str(value)
+    raise refusal(name, "'async' or 'thread'", value)
+
+
+def job_id(name: str, value: Any) -> ids.Id:
+    """A UUID, as such or as text."""
+    return ids.Id(value.bytes) if isinstance(value, UUID) else ids.from_text(value)
+
+
+def is_number(value: object) -> bool:
+    """Whether it is a number; True and False are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def refusal(name: str, wanted: str, value: object) -> InvalidOption:
+    """The error for a value that an option does not take."""
+    try:
+        shown = repr(value)[:60]
+    except Exception:  # noqa: BLE001 - a value that cannot even be shown must not hide what is wrong with it
+        shown = f"that {type(value).__name__}"
+    return InvalidOption(f"{name} must be {wanted}, not {shown}", field=name)

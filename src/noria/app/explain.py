@@ -1,0 +1,120 @@
+"""Why a job is not running, in one line."""
+
+from __future__ import annotations
+
+from noria.app.status import attempt_of
+from noria.backends.contract import Counts, WorkerLine
+from noria.clock import utc
+from noria.model.job import Record
+from noria.model.outcome import Failure
+from noria.model.state import State
+
+
+def explain(record: Record, counts: Counts, now: float) -> str:
+    """Say in one line what a job waits for, or how it ended.
+
+    Args:
+        record: the job, with its log.
+        counts: the queues and live workers, read at about the same time.
+        now: seconds since the epoch.
+    """
+    match record.state:
+        case State.SCHEDULED:
+            return f"scheduled: {_snoozed(record)}may run at {_when(record.due, now)}" + _served(
+                record, counts
+            )
+        case State.RETRYING:
+            spent = (
+                f"attempt {record.tally.spent} of {record.tally.attempts} failed{_because(record.failure)}"
+            )
+            return f"retrying: {spent}; the next is at {_when(record.due, now)}" + _served(record, counts)
+        case State.QUEUED:
+            return _queued(record, counts, now)
+        case State.PARKED:
+            return _parked(record, counts, now)
+        case State.RUNNING:
+            return _running(record, now)
+        case _:
+            return _ended(record, now)
+
+
+def _queued(record: Record, counts: Counts, now: float) -> str:
+    lead = f"queued in {record.queue!r} for {_span(now - record.due)}"
+    missing = _served(record, counts)
+    if missing:
+        return lead + missing
+    queue = counts.queues.get(record.queue)
+    waiting = queue.states.get(State.QUEUED, 0) if queue else 0
+    busy = sum(each.vitals.running for each in counts.workers)
+    slots = sum(each.card.slots for each in counts.workers)
+    return (
+        f"{lead}: one of {max(waiting, 1):,} that wait there, priority {record.priority}; "
+        f"workers run {busy:,} jobs in {slots:,} slots"
+    )
+
+
+def _parked(record: Record, counts: Counts, now: float) -> str:
+    since = f"parked for {_span(now - record.due)}" if now > record.due else "parked"
+    if _serving(record, counts.workers):
+        return f"{since}: a live worker knows task {record.task!r}, and will lease it next"
+    return f"{since}: no live worker knows task {record.task!r}; start one of a version that has it"
+
+
+def _running(record: Record, now: float) -> str:
+    began = record.began if record.began is not None else now
+    lead = "cancelling: its worker was told; it runs" if record.cancelling else "running"
+    return (
+        f"{lead} on {record.worker or 'a worker'} since {_when(began, now)}, "
+        f"attempt {attempt_of(record)} of {record.tally.attempts}"
+    )
+
+
+def _ended(record: Record, now: float) -> str:
+    at = f" at {_when(record.finished, now)}" if record.finished is not None else ""
+    if record.state is State.SUCCEEDED:
+        return f"succeeded{at}"
+    dead = "; it is a dead letter until it is retried or discarded" if record.dead else ""
+    return f"{record.state.word}{at}{_because(record.failure)}{dead}"
+
+
+def _served(record: Record, counts: Counts) -> str:
+    """What no live worker does for this job, if that is so."""
+    if not counts.workers:
+        return "; no worker is live"
+    if not any(record.queue in each.card.queues for each in counts.workers):
+        return f"; no live worker serves queue {record.queue!r}"
+    if not _serving(record, counts.workers):
+        return f"; no live worker of queue {record.queue!r} knows task {record.task!r}"
+    return ""
+
+
+def _serving(record: Record, workers: list[WorkerLine]) -> bool:
+    return any(record.queue in each.card.queues and record.task in each.card.tasks for each in workers)
+
+
+def _snoozed(record: Record) -> str:
+    return (
+        f"put off by its handler{_because(record.failure)}, "
+        if record.tally.snoozes and record.failure
+        else ""
+    )
+
+
+def _because(failure: Failure | None) -> str:
+    if failure is None:
+        return ""
+    text = f"{failure.type}: {failure.message}" if failure.type else failure.message or failure.reason
+    return f" ({' '.join(text.split())[:200]})"
+
+
+def _when(at: float, now: float) -> str:
+    gap = at - now
+    return f"{utc(at):%Y-%m-%d %H:%M:%S} UTC ({'in ' + _span(gap) if gap > 0 else _span(-gap) + ' ago'})"
+
+
+def _span(seconds: float) -> str:
+    seconds = seconds if seconds > 0 else 0.0
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"

@@ -1,0 +1,142 @@
+"""One enqueued job, as its producer holds it: awaited for its value, asked about, cancelled."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
+
+from noria import ids
+from noria.app.alter import altered
+from noria.app.ending import DecodeResult, value_of
+from noria.app.explain import explain
+from noria.app.link import Links
+from noria.app.status import JobStatus, StateWord, status_of
+from noria.backends.contract import Change, Parts
+from noria.clock import Clock
+from noria.errors import JobNotFound
+from noria.ids import Id
+from noria.model.job import NewJob, Receipt, Record
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Job(Generic[T_co]):
+    """A job in the backend. `await job` gives the value that its task returned.
+
+    Every coroutine here raises `NotRunning` outside `async with app:`, `Unavailable` or `Unknown` if the
+    backend does not answer, and `JobNotFound` if it holds no such job (any more).
+
+    Attributes:
+        created: whether the call that gave this object stored the job. False: another job of the same id or
+            unique key stands for it, or the job was only looked up.
+    """
+
+    __slots__ = ("_clock", "_decode", "_id", "_links", "created")
+
+    def __init__(self, id: Id, links: Links, clock: Clock, decode: DecodeResult, *, created: bool) -> None:
+        self._id = id
+        self._links = links
+        self._clock = clock
+        self._decode = decode
+        self.created = created
+
+    @property
+    def id(self) -> str:
+        """The job's id, a UUID as text."""
+        return ids.to_text(self._id)
+
+    def __await__(self) -> Generator[Any, None, T_co]:
+        """Wait for the value, without a limit: as `result()`."""
+        return self.result().__await__()
+
+    async def result(self, timeout: float | None = None) -> T_co:
+        """Wait until the job has ended, and return its value.
+
+        Args:
+            timeout: seconds to wait at most; None waits as long as it takes.
+
+        Raises:
+            JobFailed: it failed for good; the error tells the last exception as text.
+            JobCancelled, JobExpired: it ended without a value.
+            ResultGone: it succeeded, and its value is no longer kept.
+            WaitTimeout: it had not ended in time; it goes on.
+            JobError: its value is not of the type that the task declares.
+        """
+        ending = await self._links.here().outcomes.wait(self._id, timeout)
+        value: T_co = value_of(ending, self._id, self._decode)
+        return value
+
+    async def status(self) -> JobStatus:
+        """Read how the job stands, with the log of its starts."""
+        return status_of(await self._read())
+
+    async def explain(self) -> str:
+        """Say in one line why the job is not running, or where it runs, or how it ended."""
+        record = await self._read()
+        return explain(record, await self._links.here().backend.counts(), self._clock.wall())
+
+    async def cancel(self, reason: str = "") -> StateWord:
+        """Cancel the job; one that runs is told through its worker. May be repeated.
+
+        Returns:
+            its state afterwards: "cancelled"; "running" if its worker has yet to end it; or the final state
+            that it had reached before.
+        """
+        return await self._alter(Change(kind="cancel", note=reason))
+
+    async def retry(self) -> StateWord:
+        """Queue a failed, cancelled or expired job again, with fresh attempts and no time bounds.
+
+        Raises:
+            WrongState: it has not ended, has succeeded, or another live job has its unique key.
+        """
+        return await self._alter(Change(kind="retry"))
+
+    async def discard(self) -> StateWord:
+        """Keep the record of a failed job, but count it as a dead letter no more.
+
+        Raises:
+            WrongState: it has not failed.
+        """
+        return await self._alter(Change(kind="discard"))
+
+    def __repr__(self) -> str:
+        return f"<Job {self.id}>"
+
+    async def _alter(self, change: Change) -> StateWord:
+        [answer] = await self._links.here().backend.alter([self._id], change)
+        return altered(self._id, change, answer)
+
+    async def _read(self) -> Record:
+        [record] = await self._links.here().backend.get([self._id], Parts.LOG)
+        if record is None:
+            raise JobNotFound(f"job {self.id} is not there: erased, pruned, or never enqueued here")
+        return record
+
+
+class Draft(Struct, Generic[T], frozen=True, eq=False, gc=False):
+    """A job that is described, with its arguments checked and its id given, but not enqueued yet.
+
+    Enqueueing the same draft again is safe: it is the same job.
+
+    Attributes:
+        new: the job to push.
+        links, clock, decode: what the `Job` needs.
+    """
+
+    new: NewJob
+    links: Links
+    clock: Clock
+    decode: DecodeResult
+
+    @property
+    def id(self) -> str:
+        """The id that the job will have, a UUID as text."""
+        return ids.to_text(self.new.id)
+
+    def job(self, receipt: Receipt) -> Job[T]:
+        """The job that the backend now holds for this draft."""
+        return Job(receipt.id, self.links, self.clock, self.decode, created=receipt.status == "created")

@@ -1,0 +1,163 @@
+"""The options of tasks and jobs, each with its check: nothing misspelt or out of range gets further."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from difflib import get_close_matches
+from typing import Any, Final, Literal, TypedDict
+from uuid import UUID
+
+from noria.app import checks
+from noria.errors import InvalidOption
+from noria.model.backoff import Backoff
+
+Checks = Mapping[str, checks.Check]
+"""For each option the function (name, value) -> checked value; raises `InvalidOption`."""
+
+
+class Ahead(float):
+    """A point in time that is not fixed yet: so many seconds after the job is made."""
+
+
+class TaskOptions(TypedDict, total=False):
+    """What can be said about a task when it is declared."""
+
+    name: str
+    """How jobs call it; the function's own name if left out. Keep it when you rename the function."""
+    queue: str
+    """Where its jobs wait; "default" if left out."""
+    priority: int
+    """-9 to 9; higher first; 0 if left out."""
+    attempts: int
+    """How often a job may fail, the first time included; 5 if left out."""
+    crashes: int
+    """How often the process may die while it runs a job, before that job fails; 3 if left out."""
+    timeout: float | None
+    """Seconds that one attempt may take; None, or left out: no limit."""
+    retry: Backoff
+    """The waits between attempts; `Backoff()` if left out."""
+    keep: float | None
+    """Seconds to keep a job's record after success; 0 erases it at once; None leaves it to the backend."""
+    executor: Literal["async", "thread"]
+    """Where it runs; "async" for `async def` and "thread" for `def` if left out."""
+
+
+class JobOptions(TypedDict, total=False):
+    """What can be said about one job, or a few, when they are enqueued; the rest is as the task says."""
+
+    id: str | UUID
+    """The job's id, for callers that must know it beforehand; enqueueing an id again is the same job."""
+    queue: str
+    """Where it waits."""
+    priority: int
+    """-9 to 9; higher first."""
+    delay: float
+    """Seconds before it may run. Not together with `at`."""
+    at: datetime
+    """The time, with a time zone, before which it may not run."""
+    expires: float | datetime
+    """Start by then, or never: seconds from now, or a time with a time zone."""
+    deadline: float | datetime
+    """Finish by then, over all attempts: seconds from now, or a time with a time zone."""
+    attempts: int
+    """How often it may fail, the first time included."""
+    crashes: int
+    """How often the process may die while it runs this job, before it fails."""
+    timeout: float
+    """Seconds that one attempt may take."""
+    retry: Backoff
+    """The waits between attempts; without `never`, since a job carries no code."""
+    unique: str
+    """While a job of this task with the same key is live, enqueueing gives that job and stores none."""
+    keep: float | None
+    """Seconds to keep its record after success; 0 erases it at once; None leaves it to the backend."""
+    tags: tuple[str, ...] | list[str]
+    """Words to find it by: at most 16, of at most 64 characters."""
+    correlation_id: str
+    """The caller's own id for what this job belongs to."""
+
+
+class WorkerOptions(TypedDict, total=False):
+    """The fields of `WorkerSettings`, for editors."""
+
+    queues: tuple[str, ...]
+    name: str
+    concurrency: int
+    threads: int
+    ttl: float
+    beat: float
+    grace: float
+    poll: float
+    blocked_after: float
+    burst: bool
+
+
+def check_options(what: str, given: Mapping[str, Any], table: Checks) -> dict[str, Any]:
+    """Check options by their table.
+
+    Args:
+        what: whose options they are, for the message.
+        given: the options as the caller wrote them.
+        table: what is allowed.
+
+    Raises:
+        InvalidOption: an option is unknown, has the wrong type or is out of range; `field` names it.
+        InvalidName: a name has a form that no backend accepts.
+    """
+    check_names(what, given, table)
+    return {name: table[name](name, value) for name, value in given.items()}
+
+
+def check_names(what: str, given: Iterable[str], allowed: Collection[str]) -> None:
+    """Refuse options that do not exist.
+
+    Raises:
+        InvalidOption: the first of these; the message names the option that was probably meant.
+    """
+    for name in given:
+        if name not in allowed:
+            raise InvalidOption(f"{what} has no option {name!r:.60}; {nearest(name, allowed)}", field=name)
+
+
+def nearest(name: str, allowed: Collection[str]) -> str:
+    """A hint for who wrote a name that does not exist: the one that was probably meant, or all there are."""
+    near = get_close_matches(name, allowed, 1, 0.5)
+    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(allowed))}"
+
+
+def _moment_or_seconds(name: str, value: Any) -> Ahead | float:
+    if checks.is_number(value):
+        return Ahead(checks.seconds(checks.SHORTEST)(name, value))
+    return checks.moment(name, value)
+
+
+_COMMON: Final[Checks] = {
+    "queue": checks.queue,
+    "priority": checks.whole(-9, 9),
+    "attempts": checks.whole(1, 1_000_000),
+    "crashes": checks.whole(1, 1_000_000),
+    "keep": checks.maybe(checks.seconds(0.0)),
+}
+
+TASK_CHECKS: Final[Checks] = {
+    **_COMMON,
+    "name": checks.task_name,
+    "timeout": checks.maybe(checks.seconds(checks.SHORTEST)),
+    "retry": checks.backoff,
+    "executor": checks.executor,
+}
+
+JOB_CHECKS: Final[Checks] = {
+    **_COMMON,
+    "id": checks.job_id,
+    "delay": checks.seconds(0.0),
+    "at": checks.moment,
+    "expires": _moment_or_seconds,
+    "deadline": _moment_or_seconds,
+    "timeout": checks.seconds(checks.SHORTEST),
+    "retry": checks.backoff_without_code,
+    "unique": checks.key,
+    "tags": checks.tags,
+    "correlation_id": checks.key,
+}

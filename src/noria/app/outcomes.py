@@ -1,0 +1,176 @@
+"""Waiting for jobs: one listener and few reads for any number of waiters.
+
+A waiter is entered before its job is read, and the read asks for a hint in the same step, so that no
+outcome can slip between the two. Hints may be lost: who still waits after a while is read again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+
+import msgspec
+
+from noria import aio, ids
+from noria.aio import Crew
+from noria.app.ending import Ending, ending_in, ending_of
+from noria.backends.contract import Backend, Hint, Outline, Parts
+from noria.errors import BackendError, JobNotFound, NoriaError, WaitTimeout
+from noria.ids import Id
+from noria.model.limits import MAX_BATCH, POLL
+
+log = logging.getLogger("noria.app")
+
+_outlines = msgspec.json.Decoder(list[Outline])
+
+
+class Outcomes:
+    """Tells waiters how their jobs ended. All of it belongs to one event loop.
+
+    Args:
+        backend: started.
+        crew: owns the tasks that listen, read and poll; they begin with the first waiter.
+    """
+
+    def __init__(self, backend: Backend, crew: Crew) -> None:
+        self._backend = backend
+        self._crew = crew
+        self._waiting: dict[Id, set[asyncio.Future[Ending]]] = {}
+        self._asked: dict[Id, None] = {}
+        self._reading = self._polling = self._began = False
+        self._listening = asyncio.Event()
+
+    async def wait(self, id: Id, seconds: float | None) -> Ending:
+        """Wait until a job has ended.
+
+        Raises:
+            JobNotFound: there is no such job.
+            WaitTimeout: the seconds were over first.
+            BackendError: the job could not be read.
+        """
+        future: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(id, set()).add(future)
+        self._begin()
+        self._ask((id,))
+        scope = aio.bounded(seconds)
+        try:
+            async with scope:
+                return await future
+        except TimeoutError:
+            if not scope.expired():
+                raise
+            raise WaitTimeout(
+                f"job {ids.to_text(id)} had not ended after {seconds:g} s; it goes on"
+            ) from None
+        finally:
+            self._forget(id, future)
+
+    def close(self, error: NoriaError) -> None:
+        """Nobody will hear of outcomes any more: end all waits with this error."""
+        for id in list(self._waiting):
+            self._fail(id, error)
+
+    def _forget(self, id: Id, future: asyncio.Future[Ending]) -> None:
+        futures = self._waiting.get(id)
+        if futures is not None:
+            futures.discard(future)
+            if not futures:
+                del self._waiting[id]
+
+    # -- reading -------------------------------------------------------------------------------------------
+
+    def _ask(self, wanted: Iterable[Id]) -> None:
+        """Read these jobs soon, together with all that others ask for until then."""
+        self._asked.update(dict.fromkeys(wanted))
+        if not self._reading and self._asked:
+            self._reading = True
+            self._crew.start("read", self._read())
+
+    async def _read(self) -> None:
+        try:
+            if not self._listening.is_set():
+                await aio.happened(self._listening, POLL)
+            while self._asked:
+                batch = list(self._asked)[:MAX_BATCH]
+                for id in batch:
+                    del self._asked[id]
+                await self._read_batch(batch)
+        finally:
+            self._reading = False
+
+    async def _read_batch(self, batch: list[Id]) -> None:
+        batch = [id for id in batch if id in self._waiting]
+        try:
+            records = await self._backend.get(batch, Parts.RESULT, watch=self._backend.reply_channel)
+        except BackendError as error:
+            for id in batch:
+                self._fail(id, error)
+            return
+        for id, record in zip(batch, records, strict=True):
+            if record is None:
+                self._fail(
+                    id,
+                    JobNotFound(
+                        f"job {ids.to_text(id)} is not there: erased, pruned, or never enqueued here"
+                    ),
+                )
+            elif (ending := ending_of(record)) is not None:
+                self._resolve(id, ending)
+
+    def _resolve(self, id: Id, ending: Ending) -> None:
+        for future in self._waiting.pop(id, ()):
+            if not future.done():
+                future.set_result(ending)
+
+    def _fail(self, id: Id, error: NoriaError) -> None:
+        for future in self._waiting.pop(id, ()):
+            if not future.done():
+                future.set_exception(error)
+
+    # -- hearing -------------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        if not self._began:
+            self._began = True
+            self._crew.start("listen", self._listen())
+        if not self._polling:
+            self._polling = True
+            self._crew.start("poll", self._poll())
+
+    async def _listen(self) -> None:
+        while True:
+            try:
+                async with self._backend.listen([self._backend.reply_channel]) as hints:
+                    self._listening.set()
+                    async for hint in hints:
+                        self._heard(hint)
+            except BackendError as error:
+                log.warning("outcomes are polled for a while, since listening failed: %s", error)
+            self._listening.set()
+            await aio.sleep(POLL)
+
+    def _heard(self, hint: Hint) -> None:
+        try:
+            outlines = [] if hint.reset else _outlines.decode(hint.payload)
+        except msgspec.DecodeError:
+            outlines = []
+        if not outlines:
+            self._ask(self._waiting)
+        for outline in outlines:
+            id = Id(bytes.fromhex(outline.id))
+            if id not in self._waiting:
+                continue
+            ending = ending_in(outline)
+            if ending is None:
+                self._ask((id,))
+            else:
+                self._resolve(id, ending)
+
+    async def _poll(self) -> None:
+        try:
+            while self._waiting:
+                await aio.sleep(POLL)
+                self._ask(self._waiting)
+        finally:
+            self._polling = False

@@ -1,0 +1,92 @@
+"""Everything about a job but its arguments: the task's defaults, and what a caller's options change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from msgspec.structs import fields, replace
+
+from noria.app.options import JOB_CHECKS, Ahead, check_options
+from noria.clock import Clock
+from noria.codecs import DEFAULT
+from noria.errors import InvalidOption
+from noria.ids import Id, IdSource
+from noria.model.job import NO_EXTRAS, Extras, Lane, NewJob
+from noria.model.task import Executor, TaskDef
+
+_USUAL: Final = {each.name: each.default for each in fields(NewJob)}
+"""What `NewJob` takes when nothing is said; not to say it makes a job in a quarter of the time."""
+
+_EXTRAS: Final = frozenset(Extras.__struct_fields__)
+_LANES: Final[dict[Executor, Lane]] = {"async": Lane.LOOP, "thread": Lane.THREAD}
+
+
+class Plan:
+    """Makes jobs that differ in nothing but id, arguments and the time at which they are made.
+
+    Args:
+        fixed: fields of `NewJob` that are the same for each of them.
+        until: `expires` and `deadline`, if they are counted from the time at which a job is made.
+    """
+
+    __slots__ = ("_fixed", "_id", "_until")
+
+    def __init__(self, fixed: dict[str, Any], until: Mapping[str, Ahead], id: Id | None) -> None:
+        self._fixed = fixed
+        self._until = until
+        self._id = id
+
+    @classmethod
+    def of(cls, task: TaskDef, options: Mapping[str, Any]) -> Plan:
+        """What the options make of a task's defaults.
+
+        Raises:
+            InvalidOption: an option is unknown, of the wrong type or out of range, or two contradict.
+        """
+        given = check_options(f"a job of task {task.name!r}", options, JOB_CHECKS)
+        if "delay" in given and "at" in given:
+            raise InvalidOption("delay and at both say when the job may run; give one of them", field="at")
+        id = given.pop("id", None)
+        until = {
+            name: given.pop(name) for name in ("expires", "deadline") if isinstance(given.get(name), Ahead)
+        }
+        extras = {name: given.pop(name) for name in _EXTRAS & given.keys()}
+        if "crashes" in given:
+            given["crash_budget"] = given.pop("crashes")
+        fixed = {**_defaults(task), **given, "extras": Extras(**extras) if extras else NO_EXTRAS}
+        return cls({name: value for name, value in fixed.items() if value != _USUAL[name]}, until, id)
+
+    def job(self, body: bytes, ids: IdSource, clock: Clock) -> NewJob:
+        """A job with these arguments; a new one each time, unless the options name an id.
+
+        Raises:
+            InvalidOption: it would have to start, or finish, before it may run.
+        """
+        job = NewJob(id=self._id or ids.next(), body=body, **self._fixed)
+        if self._until:
+            now = clock.wall()
+            job = replace(job, **{name: now + ahead for name, ahead in self._until.items()})
+        if job.expires is not None or job.deadline is not None:
+            _check_order(job, clock.wall())
+        return job
+
+
+def _defaults(task: TaskDef) -> dict[str, Any]:
+    return {
+        "task": task.name,
+        "queue": task.queue,
+        "codec": DEFAULT.name,
+        "lane": _LANES[task.executor],
+        "priority": task.priority,
+        "attempts": task.attempts,
+        "crash_budget": task.crash_budget,
+        "keep": task.keep,
+    }
+
+
+def _check_order(job: NewJob, now: float) -> None:
+    due = now + job.delay if job.at is None else job.at
+    for field, end in (("expires", job.expires), ("deadline", job.deadline)):
+        if end is not None and end <= due and due > now:
+            raise InvalidOption(f"{field} is over before the job may run; it could only expire", field=field)

@@ -1,0 +1,119 @@
+"""The application for code without an event loop: scripts, Django and Flask views, handlers in threads."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import threading
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, ParamSpec, TypeVar
+
+from noria.app.job import Draft, Job
+from noria.app.link import Links
+from noria.app.loop_thread import LoopThread
+from noria.app.status import JobStatus, StateWord
+from noria.app.task import Enqueuer
+from noria.errors import NotRunning
+from noria.model.limits import POLL
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+class Sync:
+    """Blocking twins of what is awaited elsewhere; they raise the same errors.
+
+    They use the loop on which the application is open in another thread, such as a worker's. If there is
+    none, a thread with a loop of its own opens it at the first call; it is closed at exit, or by `close`.
+
+    Raises `NotRunning` from a thread whose event loop runs: there, blocking would stop the loop.
+
+    Args:
+        app: opens the application on the loop that runs.
+        links: where it is open.
+    """
+
+    def __init__(self, app: AbstractAsyncContextManager[object], links: Links) -> None:
+        self._links = links
+        self._thread = LoopThread(app)
+        self._lock = threading.Lock()
+
+    def enqueue(self, task: Enqueuer[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Job[R]:
+        """Enqueue a job of a task, or of `task.options(...)`; as `task.enqueue`."""
+        return self._run(lambda: task.enqueue(*args, **kwargs))
+
+    def enqueue_many(self, drafts: Iterable[Draft[R]]) -> list[Job[R]]:
+        """Enqueue many jobs, described by `task.job(...)`; as `app.enqueue_many`."""
+        drafts = list(drafts)
+        return self._run(lambda: enqueue_many(self._links, drafts))
+
+    def result(self, job: Job[T], timeout: float | None = None) -> T:
+        """Wait until a job has ended, at most `timeout` seconds, and return its value; as `job.result`."""
+        return self._run(lambda: job.result(timeout))
+
+    def status(self, job: Job[Any]) -> JobStatus:
+        """Read how a job stands; as `job.status`."""
+        return self._run(job.status)
+
+    def explain(self, job: Job[Any]) -> str:
+        """Say in one line why a job is not running; as `job.explain`."""
+        return self._run(job.explain)
+
+    def cancel(self, job: Job[Any], reason: str = "") -> StateWord:
+        """Cancel a job; as `job.cancel`."""
+        return self._run(lambda: job.cancel(reason))
+
+    def retry(self, job: Job[Any]) -> StateWord:
+        """Queue a failed, cancelled or expired job again; as `job.retry`."""
+        return self._run(job.retry)
+
+    def discard(self, job: Job[Any]) -> StateWord:
+        """Count a failed job as a dead letter no more; as `job.discard`."""
+        return self._run(job.discard)
+
+    def close(self) -> None:
+        """Close the loop of its own, if it has one; the next call opens another. May be repeated."""
+        with self._lock:
+            self._thread.close()
+
+    def _run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        if _loop_runs_here():
+            raise NotRunning(
+                "app.sync blocks, and an event loop runs in this thread; await the coroutine instead"
+            )
+        loop = self._loop()
+        future = asyncio.run_coroutine_threadsafe(work(), loop)
+        while True:
+            try:
+                return future.result(POLL)
+            except concurrent.futures.CancelledError:
+                raise NotRunning("the application was closed while app.sync waited") from None
+            except TimeoutError:
+                if future.done():
+                    raise
+                if loop.is_closed():
+                    raise NotRunning("the event loop was closed while app.sync waited") from None
+            except BaseException:
+                future.cancel()
+                raise
+
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            link = self._links.any()
+            return link.loop if link is not None else self._thread.start()
+
+
+def _loop_runs_here() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+async def enqueue_many(links: Links, drafts: list[Draft[R]]) -> list[Job[R]]:
+    """Push drafts through the link of the loop that runs; the jobs in order."""
+    receipts = await links.here().push([draft.new for draft in drafts])
+    return [draft.job(receipt) for draft, receipt in zip(drafts, receipts, strict=True)]

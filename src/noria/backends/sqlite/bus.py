@@ -1,0 +1,94 @@
+"""Hints within a process: from whoever commits or receives them to whoever listens.
+
+All methods belong to the loop's thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Collection, Iterable
+from typing import Final
+
+from noria.aio import happened
+from noria.backends.contract import Channel, Hint
+from noria.backends.sqlite.outlines import Note
+
+BACKLOG: Final = 4_096
+"""Hints that a slow listener may leave unread before some are dropped, which it is then told."""
+
+_RESET: Final = Hint("", reset=True)
+
+
+class Bus:
+    """Knows who listens to which channel."""
+
+    def __init__(self) -> None:
+        self._listeners: dict[Channel, set[Listener]] = {}
+
+    def publish(self, notes: Iterable[Note]) -> None:
+        """Give hints to those who listen."""
+        for channel, payload in notes:
+            for listener in self._listeners.get(channel, ()):
+                listener.put(Hint(channel, payload))
+
+    def reset(self) -> None:
+        """Tell everyone that hints may have been missed."""
+        for listener in {each for listeners in self._listeners.values() for each in listeners}:
+            listener.put(_RESET)
+
+    def add(self, listener: Listener) -> None:
+        """Let a listener hear what comes from now on."""
+        for channel in listener.channels:
+            self._listeners.setdefault(channel, set()).add(listener)
+
+    def remove(self, listener: Listener) -> None:
+        """Let it hear nothing more."""
+        for channel in listener.channels:
+            listeners = self._listeners.get(channel, set())
+            listeners.discard(listener)
+            if not listeners:
+                self._listeners.pop(channel, None)
+
+
+class Listener:
+    """One who listens; used as `with listener: …`."""
+
+    def __init__(self, bus: Bus, channels: Collection[Channel]) -> None:
+        self.channels = frozenset(channels)
+        self._bus = bus
+        self._hints: deque[Hint] = deque()
+        self._some = asyncio.Event()
+
+    def __enter__(self) -> Listener:
+        self._bus.add(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bus.remove(self)
+
+    def put(self, hint: Hint) -> None:
+        """Keep a hint until it is read."""
+        if len(self._hints) >= BACKLOG:
+            self._hints.clear()
+            hint = _RESET
+        self._hints.append(hint)
+        self._some.set()
+
+    def clear(self) -> None:
+        """Forget what was heard so far."""
+        self._hints.clear()
+        self._some.clear()
+
+    async def heard(self, seconds: float) -> bool:
+        """Wait until something is heard; False when the seconds were over first."""
+        return await happened(self._some, seconds)
+
+    async def hints(self, poll: float) -> AsyncIterator[Hint]:
+        """What is heard, one by one, for ever; first that something may have been missed before."""
+        yield _RESET
+        while True:
+            await happened(self._some, poll)
+            while self._hints:
+                yield self._hints.popleft()
+            self._some.clear()

@@ -1,0 +1,148 @@
+"""From a job to the row that stores it, or to the reason why it cannot be stored.
+
+Runs once for every job that is ever enqueued, so it goes straight to what most jobs are: small, due now, and without
+options. Only what differs from that is looked at closer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from noria.backends.sqlite.rows import Bytes, encode, from_bytes
+from noria.backends.sqlite.settings import SPILL
+from noria.backends.sqlite.units import earlier, millis, millis_or_none
+from noria.model.job import NO_EXTRAS, NewJob, Receipt, rank
+from noria.model.state import State
+
+Row = tuple[Any, ...]
+
+# Places in a row that others look at.
+STATE: Final = 1
+QUEUE: Final = 2
+DUE: Final = 7
+
+_QUEUED, _SCHEDULED = int(State.QUEUED), int(State.SCHEDULED)
+_FURTHEST: Final = 1 << 53
+_MOST: Final = 1 << 31
+_MOST_URGENT: Final = 1_000
+_NUL: Final = "\\u0000"
+_UNFIT = (ValueError, TypeError, OverflowError, AttributeError)
+_SPILLED: Bytes = (None, None)
+
+
+class Drafts:
+    """Jobs on their way into rows. Where there is no row, the receipt says why.
+
+    Attributes:
+        jobs: as they were given.
+        rows: in the same order; None where nothing is to be stored.
+        receipts: in the same order.
+    """
+
+    def __init__(self, jobs: Sequence[NewJob], now: int, max_body: int) -> None:
+        self.jobs = jobs
+        self.rows: list[Row | None] = []
+        self.receipts = [Receipt("created", job.id) for job in jobs]
+        for index, job in enumerate(jobs):
+            try:
+                self.rows.append(_row(job, now, max_body))
+            except _UNFIT as error:
+                self.rows.append(None)
+                self._reject(index, error)
+
+    def stored(self) -> list[Row]:
+        """The rows that there are."""
+        return [row for row in self.rows if row is not None]
+
+    def drop(self, index: int, receipt: Receipt) -> None:
+        """Store nothing for this job."""
+        self.rows[index] = None
+        self.receipts[index] = receipt
+
+    def as_json(self) -> str:
+        """The rows, as `push.sql` takes them; what JSON or SQL cannot carry is rejected on the way."""
+        try:
+            text = encode(self.stored())
+        except _UNFIT:
+            self._reject_unfit()
+            text = encode(self.stored())
+        if _NUL in text and self._reject_nul():
+            text = encode(self.stored())
+        return text
+
+    def _reject(self, index: int, why: object) -> None:
+        self.drop(index, Receipt("rejected", self.jobs[index].id, f"it cannot be stored: {why}"))
+
+    def _reject_unfit(self) -> None:
+        for index, row in enumerate(self.rows):
+            try:
+                encode(row)
+            except _UNFIT as error:
+                self._reject(index, error)
+
+    def _reject_nul(self) -> bool:
+        """A NUL would end its text in SQL. In a body it is only an escape, and stays."""
+        found = False
+        for index, row in enumerate(self.rows):
+            if row is not None and any(isinstance(value, str) and "\0" in value for value in row):
+                self._reject(index, "one of its texts has a NUL in it")
+                found = True
+        return found
+
+
+def _row(job: NewJob, now: int, max_body: int) -> Row:
+    due = now if job.at is None and not job.delay else _due(job, now)
+    size = len(job.body)
+    if size > max_body:
+        raise ValueError(
+            f"its body has {size} bytes, and {max_body} is the limit; store large data elsewhere"
+        )
+    if job.attempts > _MOST or job.crash_budget > _MOST:
+        raise ValueError("its attempts or crash budget is out of range")
+    text, hex = from_bytes(job.body, job.codec) if size <= SPILL else _SPILLED
+    row = (
+        job.id.hex(),
+        _QUEUED if due <= now else _SCHEDULED,
+        job.queue,
+        job.task,
+        job.lane,
+        _rank(job, due) if job.priority else due,
+        job.priority,
+        due,
+        job.attempts,
+        job.crash_budget,
+        job.codec,
+        text,
+    )
+    # A row that ends early costs less to write and to read; most jobs have nothing of the rest.
+    if job.unique is not None or job.reply is not None or hex is not None or job.extras is not NO_EXTRAS:
+        return row + _tail(job, hex)
+    if job.keep is not None or job.expires is not None or job.deadline is not None:
+        return row + _tail(job, hex)
+    return row
+
+
+def _due(job: NewJob, now: int) -> int:
+    due = now + max(0, millis(job.delay)) if job.at is None else millis(job.at)
+    if abs(due) > _FURTHEST:
+        raise ValueError("the time when it is due is too far away")
+    return due
+
+
+def _rank(job: NewJob, due: int) -> int:
+    if abs(job.priority) > _MOST_URGENT:
+        raise ValueError("its priority is out of range")
+    return rank(due / 1000, job.priority)
+
+
+def _tail(job: NewJob, hex: str | None) -> Row:
+    expires, deadline, keep = (
+        millis_or_none(job.expires),
+        millis_or_none(job.deadline),
+        millis_or_none(job.keep),
+    )
+    if max(abs(expires or 0), abs(deadline or 0), abs(keep or 0)) > _FURTHEST:
+        raise ValueError("one of its times is too far away")
+    extras = None if job.extras is NO_EXTRAS else encode(job.extras)
+    return hex, job.reply, job.unique, extras, keep, expires, deadline, earlier(expires, deadline)

@@ -1,0 +1,5 @@
+-- End a transaction; on return a write is as durable as `synchronous` says.
+-- In: nothing. Out: nothing.
+-- Locks: releases all.
+-- Safe to repeat: no; after an error, in_transaction says whether it still has to be rolled back.
+COMMIT

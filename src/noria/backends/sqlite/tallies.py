@@ -1,0 +1,55 @@
+"""The store in numbers, read from counts that every transaction keeps true."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from noria.backends.contract import Counts, QueueCounts, Vitals, WorkerCard, WorkerLine
+from noria.backends.sqlite.rows import decode
+from noria.backends.sqlite.transaction import DEAD, ERASED, Transaction
+from noria.ids import SessionId
+from noria.model.state import State
+
+
+@dataclass(slots=True)
+class Count:
+    """The call."""
+
+    writes: bool = False
+
+    def run(self, work: Transaction) -> Counts:
+        """Jobs by queue and state, live workers, and how many records were erased."""
+        states: dict[str, dict[State, int]] = defaultdict(dict)
+        dead: dict[str, int] = {}
+        oldest: dict[str, float] = {}
+        erased = 0
+        for queue, state, n, due in decode(work.row("counts")[0], list[tuple[str, int, int, int | None]]):
+            if state == ERASED:
+                erased += n
+            elif state == DEAD:
+                dead[queue] = n
+            elif n:
+                states[queue][State(state)] = n
+            if due is not None:
+                oldest[queue] = max(0, work.now - due) / 1000
+        queues = {
+            queue: QueueCounts(states[queue], dead.get(queue, 0), oldest.get(queue))
+            for queue in sorted(states)
+        }
+        return Counts(queues, _workers(work), erased)
+
+
+def _workers(work: Transaction) -> list[WorkerLine]:
+    Row = tuple[SessionId, str, str, int, int, int]
+    return [
+        WorkerLine(
+            session=session,
+            card=decode(card, WorkerCard),
+            vitals=decode(vitals, Vitals),
+            opened=opened / 1000,
+            beat=beat,
+            seen=seen / 1000,
+        )
+        for session, card, vitals, opened, beat, seen in decode(work.row("workers")[0], list[Row])
+    ]

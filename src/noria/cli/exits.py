@@ -1,0 +1,115 @@
+"""How a command ends: the one table of exit codes, and which error means which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import IntEnum
+from typing import Final
+
+from noria.errors import (
+    BackendError,
+    ConfigError,
+    InvalidInput,
+    JobError,
+    JobNotFound,
+    NoriaError,
+    NotRunning,
+    UnknownTask,
+    WaitTimeout,
+    WrongState,
+)
+
+
+class ExitCode(IntEnum):
+    """What a shell sees when a command has ended."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    UNREACHABLE = 3
+    NOT_FOUND = 4
+    REFUSED = 5
+    TIMED_OUT = 6
+    NOT_AUTHORISED = 7
+    NOTHING_MATCHED = 8
+    BUG = 70
+    RESTART = 75
+    INTERRUPTED = 130
+    BROKEN_PIPE = 141
+    TERMINATED = 143
+
+
+MEANINGS: Final[dict[ExitCode, str]] = {
+    ExitCode.OK: "fine; a worker: drained, all that it had begun was finished",
+    ExitCode.FAILED: "the job or a check failed; a worker: the drain was cut short, jobs were handed back",
+    ExitCode.USAGE: "wrong use, or the application cannot be imported",
+    ExitCode.UNREACHABLE: "the backend cannot be reached, or did not answer in time",
+    ExitCode.NOT_FOUND: "no such job or task",
+    ExitCode.REFUSED: "refused by the state of the job",
+    ExitCode.TIMED_OUT: "the waiting timed out; the job goes on",
+    ExitCode.NOT_AUTHORISED: "not authorised",
+    ExitCode.NOTHING_MATCHED: "nothing matched, with --fail-empty",
+    ExitCode.BUG: "a bug in noria; please report it",
+    ExitCode.RESTART: "a worker asks to be restarted",
+    ExitCode.INTERRUPTED: "interrupted by Ctrl-C (SIGINT)",
+    ExitCode.BROKEN_PIPE: "whoever read the output went away (SIGPIPE)",
+    ExitCode.TERMINATED: "ended by SIGTERM",
+}
+
+LATER: Final = frozenset({ExitCode.NOT_AUTHORISED, ExitCode.RESTART})
+"""Kept for what is still to come: fronts with keys, and workers with a memory ceiling."""
+
+
+class ImportFault(NoriaError):
+    """The application cannot be imported. `trace` is the user's own traceback, if their code raised."""
+
+    def __init__(self, message: str, *, trace: str = "") -> None:
+        super().__init__(message)
+        self.trace = trace
+
+
+class NoAnswer(BackendError):
+    """The backend did not answer within --timeout."""
+
+
+class Stop(Exception):
+    """Ends a command with this code; what there was to say has been said."""
+
+    def __init__(self, code: ExitCode) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+_KINDS: Final[tuple[tuple[type[BaseException], ExitCode], ...]] = (
+    (ImportFault, ExitCode.USAGE),
+    (JobNotFound, ExitCode.NOT_FOUND),
+    (UnknownTask, ExitCode.NOT_FOUND),
+    (WrongState, ExitCode.REFUSED),
+    (WaitTimeout, ExitCode.TIMED_OUT),
+    (JobError, ExitCode.FAILED),
+    (ConfigError, ExitCode.USAGE),
+    (InvalidInput, ExitCode.USAGE),
+    (NotRunning, ExitCode.BUG),
+    (BackendError, ExitCode.UNREACHABLE),
+    (KeyboardInterrupt, ExitCode.INTERRUPTED),
+    (BrokenPipeError, ExitCode.BROKEN_PIPE),
+)
+
+
+def code_of(error: BaseException) -> ExitCode:
+    """The exit code that an error stands for. What nobody expected is a bug of ours.
+
+    If a part of a worker failed, what that part died of decides.
+    """
+    if isinstance(error, Stop):
+        return error.code
+    found = next((code for kind, code in _KINDS if isinstance(error, kind)), None)
+    if found is not None:
+        return found
+    cause = error.__cause__ if isinstance(error, NoriaError) else None
+    return ExitCode.BUG if cause is None else code_of(cause)
+
+
+def table() -> Iterator[str]:
+    """The codes with their meanings, one line each, for --help and the docs."""
+    return (f"{code:>4}  {meaning}" for code, meaning in MEANINGS.items() if code not in LATER)

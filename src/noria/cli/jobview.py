@@ -1,0 +1,176 @@
+"""Jobs as people read them: one line in a list, and the whole story of one. Only text is made here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from noria import ids
+from noria.app.status import attempt_of
+from noria.cli.escape import cut, lines, one_line
+from noria.cli.quantities import age, duration, moment
+from noria.cli.resources import summary
+from noria.cli.traces import own_frame
+from noria.model.job import Record, Start
+from noria.model.outcome import Outcome
+from noria.model.state import State, can
+
+COLUMNS: Final = ("id", "state", "task", "age", "attempts", "error")
+MAX_SHOWN: Final = 4_000
+"""Characters of arguments and of a result that are shown; --json has all of them."""
+
+
+def short(id: ids.Id) -> str:
+    """The last 8 digits of an id: enough to tell the jobs on one screen apart."""
+    return ids.to_text(id)[-8:]
+
+
+def row(record: Record, now: float) -> tuple[str, ...]:
+    """A job as one line of a list."""
+    tally = record.tally
+    return (
+        short(record.id),
+        record.state.word + (" (dead)" if record.dead else ""),
+        one_line(record.task),
+        age(record.created, now),
+        f"{attempt_of(record)}/{tally.attempts}",
+        cut(summary(record.failure), 60),
+    )
+
+
+def story(record: Record, now: float, explained: str) -> Iterator[str]:
+    """Everything about a job, one line each: header, timeline, arguments, result, error, what can be done."""
+    yield f"{ids.to_text(record.id)}  {record.state.word}"
+    yield one_line(explained)
+    yield from _facts(record)
+    yield ""
+    yield from _timeline(record, now)
+    yield from _value("arguments", record.body, record.codec)
+    yield from _value("result", record.result, record.result_codec)
+    yield from _error(record)
+    yield ""
+    yield from _choices(record)
+
+
+def _facts(record: Record) -> Iterator[str]:
+    extras = record.extras
+    facts = {
+        "task": record.task,
+        "queue": f"{record.queue}, priority {record.priority}",
+        "attempts": f"{attempt_of(record)} of {record.tally.attempts}" + _uncounted(record),
+        "worker": record.worker,
+        "unique": record.unique,
+        "tags": ", ".join(extras.tags),
+        "correlation": extras.correlation_id,
+        "start by": moment(record.expires),
+        "finish by": moment(record.deadline),
+    }
+    for name, value in facts.items():
+        if value:
+            yield f"  {name:<12}{one_line(value)}"
+
+
+def _uncounted(record: Record) -> str:
+    tally = record.tally
+    counts = {"crashes": tally.crashes, "released": tally.releases, "snoozed": tally.snoozes}
+    return "".join(f", {name} {number}" for name, number in counts.items() if number)
+
+
+def _timeline(record: Record, now: float) -> Iterator[str]:
+    yield "timeline"
+    yield _step(moment(record.created), "", "enqueued")
+    running = record.state is State.RUNNING
+    missing = record.starts - len(record.log) - running
+    if missing > 0:
+        yield _step("", "", f"{missing} earlier starts, no longer kept")
+    for start in record.log:
+        yield from _start(start)
+    if running and record.began is not None:
+        yield _step(moment(record.began), "", f"start {record.starts} on {one_line(record.worker)}")
+        yield _step("", duration(max(now - record.began, 0)), "it runs")
+    elif record.finished is not None:
+        yield _step(
+            moment(record.finished), duration(max(record.finished - record.created, 0)), record.state.word
+        )
+    elif record.due > now:
+        yield _step(
+            moment(record.due), "", f"may run again ({age(record.due, now)})" if record.log else "may run"
+        )
+
+
+def _start(start: Start) -> Iterator[str]:
+    took = duration(max(start.ended - start.began, 0)) if start.began else "–"
+    where = f" on {one_line(start.worker)}" if start.worker else ""
+    why = (
+        f": {cut(summary(start.failure), 60)}"
+        if start.failure and start.outcome is not Outcome.SUCCEEDED
+        else ""
+    )
+    yield _step(
+        moment(start.began or start.ended), took, f"start {start.number}{where} {start.outcome.word}{why}"
+    )
+
+
+def _step(at: str | None, took: str, what: str) -> str:
+    return f"  {at or '':<26}{took:>8}  {what}"
+
+
+def _value(name: str, data: bytes | None, codec: str) -> Iterator[str]:
+    if data is None:
+        return
+    yield ""
+    yield name
+    text = _text(data, codec)
+    for line in lines(text[:MAX_SHOWN]).split("\n"):
+        yield "  " + line
+    if len(text) > MAX_SHOWN:
+        yield f"  … {len(text) - MAX_SHOWN:,} characters more; see --json"
+
+
+def _text(data: bytes, codec: str) -> str:
+    if codec != "json":
+        return f"{len(data):,} bytes of {codec}"
+    try:
+        return msgspec.json.format(data, indent=2).decode()
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return f"{len(data):,} bytes that are no JSON"
+
+
+def _error(record: Record) -> Iterator[str]:
+    failure = record.failure
+    if failure is None or record.state is State.SUCCEEDED:
+        return
+    yield ""
+    yield f"error  {one_line(failure.type or failure.reason)}"
+    frame = own_frame(failure.traceback)
+    if frame is not None:
+        yield f"  {one_line(frame.file)}:{frame.line} in {one_line(frame.function)}"
+        if frame.code:
+            yield f"    {one_line(frame.code)}"
+    for line in lines(failure.message).split("\n"):
+        yield f"  {line}"
+    if failure.traceback:
+        yield ""
+        yield from (f"  | {line}" for line in lines(failure.traceback.rstrip("\n")).split("\n"))
+
+
+def _choices(record: Record) -> Iterator[str]:
+    yield "what you can do"
+    id = ids.to_text(record.id)
+    choices = {
+        f"noria jobs retry {id}": "run it again, with fresh attempts"
+        if can(record.state, "operator retry")
+        else "",
+        f"noria jobs discard {id}": "keep the record, but count it as a dead letter no more"
+        if record.dead
+        else "",
+        f"noria jobs cancel {id}": "end it as cancelled" if can(record.state, "cancel") else "",
+        f"noria jobs explain {id}": "why it does not run" if not record.state.final else "",
+    }
+    able = {command: what for command, what in choices.items() if what}
+    if not able:
+        yield "  nothing: it is done"
+    for command, what in able.items():
+        yield f"  {command}   {what}"

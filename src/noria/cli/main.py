@@ -1,0 +1,127 @@
+"""The program `noria`: finds the command, runs it, and ends with the code that tells how it went."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, Final, NoReturn
+
+import click
+
+from noria.cli.escape import lines, without_secrets
+from noria.cli.exits import ExitCode, ImportFault, Stop, code_of, table
+from noria.cli.flags import Flags, common_flags
+
+COMMANDS: Final = {
+    "up": "noria.cli.up:up",
+    "worker": "noria.cli.worker:worker",
+    "enqueue": "noria.cli.enqueue:enqueue",
+    "jobs": "noria.cli.jobs:jobs",
+    "dead": "noria.cli.dead:dead",
+    "queues": "noria.cli.queues:queues",
+    "doctor": "noria.cli.doctor:doctor",
+    "bench": "noria.cli.bench:bench",
+    "version": "noria.cli.version:version",
+}
+"""Where each command lives; it is imported when it is wanted."""
+
+_SETTINGS: Final[dict[str, Any]] = {"auto_envvar_prefix": "NORIA", "help_option_names": ["-h", "--help"]}
+
+
+class Program(click.Group):
+    """The commands, imported one by one."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All of them, in the order in which people meet them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Import one."""
+        if name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The exit codes."""
+        with formatter.section("Exit codes"):
+            formatter.write_dl(
+                [(code, meaning) for line in table() for code, _, meaning in [line.strip().partition("  ")]]
+            )
+
+
+program = Program(
+    "noria",
+    params=[*common_flags()],
+    help="Noria, a distributed task system. Each flag can be set by an environment variable, too.",
+    no_args_is_help=True,
+)
+
+
+def main() -> NoReturn:
+    """Run the command line of this process, and end it."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(words: Sequence[str]) -> ExitCode:
+    """Run one command line; whatever happens becomes an exit code and a sentence on stderr."""
+    flags = Flags()
+    try:
+        with program.make_context("noria", list(words), obj=flags, **_SETTINGS) as context:
+            program.invoke(context)
+        sys.stdout.flush()
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the boundary at which every error becomes a code
+        return _ended(error, flags)
+    return ExitCode.OK
+
+
+def _ended(error: BaseException, flags: Flags) -> ExitCode:
+    match error:
+        case click.exceptions.Exit():
+            return ExitCode(error.exit_code)
+        case click.exceptions.Abort():
+            _say("interrupted")
+            return ExitCode.INTERRUPTED
+        case click.ClickException():
+            error.show()
+            return ExitCode.USAGE
+    code = code_of(error)
+    match code:
+        case ExitCode.BROKEN_PIPE:
+            _forget_stdout()
+        case ExitCode.INTERRUPTED:
+            _say("interrupted")
+        case ExitCode.BUG:
+            _ask_for_a_report(error, flags)
+        case _ if not isinstance(error, Stop):
+            _explain(error)
+    return code
+
+
+def _explain(error: BaseException) -> None:
+    if isinstance(error, ImportFault) and error.trace:
+        click.echo(lines(error.trace.rstrip("\n")), err=True)
+    _say(str(error) or type(error).__name__)
+
+
+def _ask_for_a_report(error: BaseException, flags: Flags) -> None:
+    import traceback
+
+    if flags.verbose:
+        click.echo(lines("".join(traceback.format_exception(error)).rstrip("\n")), err=True)
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
+    _say(f"this is a bug in noria: {type(error).__name__}: {error}{where}")
+    _say("please report it, with the output of `noria version` and of this command with --verbose")
+
+
+def _say(text: str) -> None:
+    click.echo(f"noria: {lines(without_secrets(text))}", err=True)
+
+
+def _forget_stdout() -> None:
+    """Nobody reads it any more; what is left in it must not be written when the interpreter ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

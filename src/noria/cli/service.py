@@ -1,0 +1,149 @@
+"""Runs one worker in this process until it is told to stop: what `noria worker` and `noria up` share."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.util
+import logging
+import signal
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from noria.app.application import Noria
+from noria.cli.departure import Departure
+from noria.cli.exits import ExitCode, ImportFault, code_of
+from noria.cli.quantities import duration
+from noria.cli.signals import Ears
+from noria.cli.target import opened
+from noria.cli.traces import is_ours, users_trace
+from noria.errors import NoriaError
+from noria.worker import Exit, Worker, WorkerSettings
+from noria.worker.worker import Observer
+
+log = logging.getLogger("noria.cli")
+
+CODES: Final = {Exit.CLEAN: ExitCode.OK, Exit.CUT: ExitCode.FAILED}
+_LAST_STEPS: Final = 5.0
+"""Seconds beyond the grace after which a process that should be gone is ended the hard way."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """One worker and its process.
+
+    Attributes:
+        app: the application; opened and closed here.
+        settings: of the worker, checked.
+        observer: hears of each recorded outcome; must not raise.
+        ready: called with the open application, before the first job.
+        departure: ends the process.
+        timeout: seconds to wait for the backend.
+    """
+
+    app: Noria
+    settings: WorkerSettings
+    observer: Observer
+    ready: Callable[[Noria], Awaitable[None]]
+    departure: Departure
+    timeout: float
+
+    def run(self) -> ExitCode:
+        """Work until a signal, or until nothing is left to do in burst mode.
+
+        From the return on, or from the error on, the process ends within two seconds.
+
+        Raises:
+            ImportFault: the application's lifespan failed.
+            NoriaError: a part of the worker failed, or the backend cannot be used.
+        """
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            code = ExitCode.BUG
+            try:
+                code = CODES[runner.run(self._serve())]
+            except (Exception, KeyboardInterrupt) as error:
+                code = code_of(error)
+                raise
+            finally:
+                # Closing the loop waits for whatever handlers have left behind, some of it without a limit.
+                self.departure.decide(code)
+        return code
+
+    async def _serve(self) -> Exit:
+        stopping = _Stopping(asyncio.get_running_loop(), self.settings.grace, self.departure)
+        Ears(stopping.heard).open()
+        async with opened(self.app, self.timeout):
+            worker = make_worker(self.app, self.settings, self.observer)
+            stopping.watch(worker)
+            await self.ready(self.app)
+            try:
+                return await worker.run()
+            except NoriaError:
+                raise
+            except Exception as error:
+                raise _blamed(error) from error
+
+
+def _blamed(error: Exception) -> Exception:
+    """A worker raises its own errors only; what else comes is the lifespan's, or a bug."""
+    if is_ours(error):
+        return error
+    message = f"the lifespan of the application failed: {type(error).__name__}: {error}"
+    return ImportFault(message, trace=users_trace(error))
+
+
+class _Stopping:
+    """What the first, second and third signal do."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, grace: float, departure: Departure) -> None:
+        self._worker: Worker | None = None
+        self._asked = 0
+        self._loop = loop
+        self._grace = grace
+        self._departure = departure
+
+    def watch(self, worker: Worker) -> None:
+        """This is the worker to stop; signals may have come before it was there."""
+        self._worker = worker
+        for _ in range(self._asked):
+            worker.drain()
+
+    def heard(self, number: int, count: int) -> None:
+        """A signal came; the `count`-th. From the thread that listens."""
+        name = signal.Signals(number).name
+        if count == 1:
+            log.warning("%s: draining for up to %s; again stops now", name, duration(self._grace))
+            self._stop(self._grace)
+        elif count == 2:
+            log.warning("%s again: stopping now; running jobs are handed back", name)
+            self._stop(0.0)
+        else:
+            self._departure.now(ExitCode.FAILED)
+
+    def _stop(self, grace: float) -> None:
+        # Should the loop be blocked for good, the process ends all the same: its jobs are fenced.
+        self._departure.limit(ExitCode.FAILED, grace + _LAST_STEPS)
+        with contextlib.suppress(RuntimeError):  # the loop has ended, and so will the process
+            self._loop.call_soon_threadsafe(self._drain)
+
+    def _drain(self) -> None:
+        self._asked += 1
+        if self._worker is not None:
+            self._worker.drain()
+
+
+def make_worker(app: Noria, settings: WorkerSettings, observer: Observer) -> Worker:
+    """A worker of an open application, with these settings."""
+    options = {name: getattr(settings, name) for name in WorkerSettings.__dataclass_fields__}
+    return app.worker(observer=observer, **options)
+
+
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """The fastest event loop that is installed."""
+    if importlib.util.find_spec("uvloop") is None:
+        return None
+    import uvloop
+
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory

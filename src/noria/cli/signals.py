@@ -1,0 +1,70 @@
+"""SIGTERM and Ctrl-C as a worker wants them: once to drain, again to stop now, a third time to be gone.
+
+Signals are read by a thread of their own from the pipe that the interpreter's C handler writes to, so that
+neither a blocked event loop nor a handler stuck in C can keep the worker from hearing them.
+"""
+
+from __future__ import annotations
+
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, Final
+
+STOPPING: Final = (signal.SIGTERM, signal.SIGINT)
+
+Heard = Callable[[int, int], None]
+"""(signal number, how many so far); called from a thread."""
+
+
+class Ears:
+    """Counts the signals that ask this process to stop.
+
+    Args:
+        heard: told of each.
+    """
+
+    def __init__(self, heard: Heard) -> None:
+        self._heard = heard
+        self._count = 0
+        self._lock = threading.Lock()
+        self._near, self._far = socket.socketpair()
+        self._far.setblocking(False)
+
+        self._before: dict[int, Any] = {}
+        self._pipe = -1
+
+    def open(self) -> None:
+        """Begin to listen; from the main thread, and after the event loop has taken the pipe for itself."""
+        threading.Thread(target=self._listen, name="noria-signals", daemon=True).start()
+        self._before = {number: signal.signal(number, self._caught) for number in STOPPING}
+        self._pipe = signal.set_wakeup_fd(self._far.fileno(), warn_on_full_buffer=False)
+
+    def close(self) -> None:
+        """Put everything back. A process that is about to end need not."""
+        signal.set_wakeup_fd(self._pipe)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._far.close()
+
+    def _listen(self) -> None:
+        while data := self._near.recv(64):
+            for number in data:
+                self._count_one(number)
+        self._near.close()
+
+    def _caught(self, number: int, frame: FrameType | None) -> None:
+        """In the main thread, after the C handler. If somebody took the pipe, take it back and count here."""
+        taken = signal.set_wakeup_fd(self._far.fileno(), warn_on_full_buffer=False)
+        if taken != self._far.fileno():
+            self._count_one(number)
+
+    def _count_one(self, number: int) -> None:
+        if number not in STOPPING:
+            return
+        with self._lock:
+            self._count += 1
+            count = self._count
+        self._heard(number, count)

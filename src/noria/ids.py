@@ -1,0 +1,119 @@
+"""Ids and randomness, injected: the only file that asks the system for entropy."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import uuid
+from collections.abc import Callable
+from typing import NewType
+
+from noria.clock import Clock
+from noria.errors import InvalidInput, shown
+
+Id = NewType("Id", bytes)
+"""A job's id: the 16 bytes of a UUIDv7 (RFC 9562 section 5.7)."""
+
+SessionId = NewType("SessionId", int)
+"""A worker's session: a random positive integer below 2**63, unique per start."""
+
+Entropy = Callable[[int], bytes]
+"""Gives that many random bytes."""
+
+_generation = 0
+
+
+def _forked() -> None:
+    global _generation
+    _generation += 1
+
+
+os.register_at_fork(after_in_child=_forked)
+
+_RANDOM_BITS = 74
+_STEP_BYTES = 4
+
+
+def system_entropy(size: int) -> bytes:
+    """Random bytes of the operating system."""
+    return os.urandom(size)
+
+
+def jitter_source(entropy: Entropy) -> random.Random:
+    """A fast generator for jitter, seeded once from `entropy`; never for secrets."""
+    return random.Random(entropy(16))  # noqa: S311 - spreads retries in time, protects nothing
+
+
+def seeded(seed: int) -> random.Random:
+    """A generator that gives the same for the same seed, for simulations; never for secrets."""
+    return random.Random(seed)  # noqa: S311 - repeatability is the point
+
+
+class IdSource:
+    """Makes UUIDv7 ids that rise strictly within one process, so that ids order jobs as they were enqueued.
+
+    Within one millisecond the random part is raised by a random step (RFC 9562 section 6.2, method 2).
+    Safe to share between threads, and a forked child goes its own way.
+    """
+
+    def __init__(self, clock: Clock, entropy: Entropy = system_entropy) -> None:
+        self._clock = clock
+        self._entropy = entropy
+        self._lock = threading.Lock()
+        self._millis = 0
+        self._tail = 0
+        self._steps = b""
+        self._at = 0
+        self._generation = _generation
+
+    def next(self) -> Id:
+        """A new id, greater than every id that this source has given before."""
+        with self._lock:
+            millis = int(self._clock.wall() * 1000)
+            if self._generation != _generation:
+                # In a forked child: what the parent goes on to use must not be used here.
+                self._generation, self._millis, self._steps, self._at = _generation, 0, b"", 0
+            if millis > self._millis:
+                self._millis = millis
+                # The top bit stays free, so that steps within the millisecond cannot overflow.
+                self._tail = int.from_bytes(self._entropy(10)) >> (80 - _RANDOM_BITS + 1)
+            else:
+                self._tail += 1 + self._step()
+            return _uuid7(self._millis, self._tail)
+
+    def session(self) -> SessionId:
+        """A new random session id."""
+        return SessionId((int.from_bytes(self._entropy(8)) >> 1) or 1)
+
+    def _step(self) -> int:
+        if self._at >= len(self._steps):
+            self._steps = self._entropy(1024)
+            self._at = 0
+        start = self._at
+        self._at = start + _STEP_BYTES
+        return int.from_bytes(self._steps[start : self._at])
+
+
+def _uuid7(millis: int, tail: int) -> Id:
+    high = tail >> 62
+    low = tail & ((1 << 62) - 1)
+    value = (millis << 80) | (7 << 76) | (high << 64) | (2 << 62) | low
+    return Id(value.to_bytes(16))
+
+
+def to_text(id: Id) -> str:
+    """The id as people and REST write it: a UUID in its canonical form."""
+    return str(uuid.UUID(bytes=id))
+
+
+def from_text(text: str) -> Id:
+    """Read an id that a person or program wrote.
+
+    Raises:
+        InvalidInput: it is not a UUID.
+    """
+    try:
+        return Id(uuid.UUID(text).bytes)
+    except (ValueError, AttributeError, TypeError) as error:
+        raise InvalidInput(f"{shown(text)} is not a job id; a job id is a UUID", field="id") from error

@@ -1,0 +1,184 @@
+"""A job as it is enqueued, leased and read: values only."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Literal
+
+from msgspec import Struct
+
+from noria.ids import Id
+from noria.model.backoff import Backoff
+from noria.model.limits import AGEING, ATTEMPTS, CRASH_BUDGET
+from noria.model.outcome import Failure, Outcome, Tally
+from noria.model.state import State
+
+
+class Lane(IntEnum):
+    """Which kind of slot a job is expected to need; within a queue each lane is served in its own order.
+
+    A hint of the producer's: a worker runs the job as its own definition of the task says.
+    """
+
+    LOOP = 0
+    THREAD = 1
+
+
+class Extras(Struct, frozen=True, omit_defaults=True):
+    """What a job carries for its worker and its readers; backends keep it whole and need not look inside.
+
+    Attributes:
+        timeout: seconds that one attempt may take, if this job differs from its task.
+        retry: the waits between attempts, if this job differs from its task.
+        tags: words to find the job by.
+        correlation_id: the caller's own id for what this job belongs to.
+    """
+
+    timeout: float | None = None
+    retry: Backoff | None = None
+    tags: tuple[str, ...] = ()
+    correlation_id: str = ""
+
+
+NO_EXTRAS = Extras()
+
+
+class NewJob(Struct, frozen=True, kw_only=True, gc=False):
+    """A job to enqueue. Times are seconds since the epoch; durations are seconds.
+
+    Attributes:
+        id: chosen by the producer, so that a repeated push is the same job.
+        task, queue: validated names.
+        body, codec: the encoded arguments, and how they are encoded.
+        lane: the kind of slot that its task needs.
+        priority: -9 to 9; higher first.
+        delay: seconds from now, by the backend's clock, before it may run.
+        at: the time before which it may not run; None leaves it to `delay`.
+        expires: the time by which it must have started.
+        deadline: the time by which it must have ended, over all attempts.
+        attempts, crash_budget: how often it may fail, and how often its process may die.
+        unique: at most one live job of this task has this key.
+        keep: seconds to keep the record after success; 0 erases it at success, None leaves it to the backend.
+        reply: the channel of whoever waits for it, if somebody does from the start.
+    """
+
+    id: Id
+    task: str
+    queue: str
+    body: bytes
+    codec: str = "json"
+    lane: Lane = Lane.LOOP
+    priority: int = 0
+    delay: float = 0.0
+    at: float | None = None
+    expires: float | None = None
+    deadline: float | None = None
+    attempts: int = ATTEMPTS
+    crash_budget: int = CRASH_BUDGET
+    unique: str | None = None
+    keep: float | None = None
+    reply: str | None = None
+    extras: Extras = NO_EXTRAS
+
+
+class Receipt(Struct, frozen=True, gc=False):
+    """What became of one pushed job.
+
+    Attributes:
+        status: "created"; "existing": nothing was stored, `id` is the job that stands for it;
+            "rejected": nothing was stored, `why` says the reason.
+        id: the id of the job that now exists.
+        why: "id" or "unique" for existing, a sentence for rejected, "" for created.
+    """
+
+    status: Literal["created", "existing", "rejected"]
+    id: Id
+    why: str = ""
+
+
+class Lease(Struct, frozen=True, kw_only=True, gc=False):
+    """A job that a session holds: (session, id, starts) is the fence of every write about it."""
+
+    id: Id
+    starts: int
+    task: str
+    queue: str
+    body: bytes
+    codec: str
+    tally: Tally
+    priority: int = 0
+    created: float = 0.0
+    deadline: float | None = None
+    extras: Extras = NO_EXTRAS
+
+
+class Start(Struct, frozen=True, omit_defaults=True):
+    """One ended start in the log of a job.
+
+    Attributes:
+        number: which start it was, from 1.
+        outcome: how it ended.
+        began: when its handler began; 0 if it never did.
+        ended: when the end was recorded.
+        worker: the label of the worker that held it.
+        failure: why it did not succeed.
+    """
+
+    number: int
+    outcome: Outcome
+    began: float
+    ended: float
+    worker: str = ""
+    failure: Failure | None = None
+
+
+class Record(Struct, frozen=True, kw_only=True):
+    """A job as the ledger keeps it. `body`, `result` and `log` are there only if they were asked for.
+
+    Attributes:
+        version: rises with every change of the row.
+        dead: a failed job that nobody has retried or discarded yet.
+        due: when it may run, or could.
+        session: the session of its last lease; 0 if it never was leased.
+        worker: the label of that session's worker.
+        began: when its current or last start was leased.
+        finished: when it reached its final state.
+        cancelling: it runs, and its cancellation was asked for.
+        erased: its result is no longer kept.
+    """
+
+    id: Id
+    task: str
+    queue: str
+    state: State
+    version: int
+    dead: bool
+    priority: int
+    created: float
+    due: float
+    began: float | None
+    finished: float | None
+    expires: float | None
+    deadline: float | None
+    session: int
+    worker: str
+    starts: int
+    tally: Tally
+    unique: str | None
+    keep: float | None
+    cancelling: bool
+    failure: Failure | None
+    extras: Extras
+    codec: str
+    body: bytes | None = None
+    result: bytes | None = None
+    result_codec: str = "json"
+    log: tuple[Start, ...] = ()
+
+
+def rank(due: float, priority: int, ageing: float = AGEING) -> int:
+    """The place of a job in its queue, fixed when it becomes eligible; the lowest runs first.
+
+    Each hour of waiting is worth one step of priority, so that nothing starves. In milliseconds.
+    """
+    return round((due - priority * ageing) * 1000)

@@ -1,0 +1,41 @@
+"""The numbers that hold unless a setting says otherwise, in one place."""
+
+from __future__ import annotations
+
+from typing import Final
+
+MIB: Final = 1024 * 1024
+
+MAX_BODY: Final = MIB
+MAX_RESULT: Final = MIB
+MAX_DEPTH: Final = 64
+MAX_BATCH: Final = 1_000
+"""Rows that one statement promotes, returns, expires or prunes at most."""
+
+ATTEMPTS: Final = 5
+CRASH_BUDGET: Final = 3
+SUSPECT_AT: Final = 2
+"""From this many crashes on, a job runs apart from other suspects and is never buffered."""
+
+MAX_RELEASES: Final = 1_000
+MAX_SNOOZES: Final = 10_000
+"""Uncounted starts have caps of their own, so that nothing loops for ever."""
+
+TTL: Final = 10.0
+BEAT: Final = 2.5
+GRACE: Final = 30.0
+POLL: Final = 1.0
+PARK_FOR: Final = 24 * 3600.0
+AGEING: Final = 3600.0
+"""Seconds of waiting that are worth one step of priority."""
+
+KEEP_SUCCEEDED: Final = 24 * 3600.0
+KEEP_SUCCEEDED_AT_MOST: Final = 1_000_000
+KEEP_DEAD: Final = 14 * 24 * 3600.0
+
+MAX_DELAY: Final = 100 * 365 * 24 * 3600.0
+MAX_LOG: Final = 50
+"""Ended starts that a job remembers; the oldest are dropped first, and how many is recorded."""
+MAX_MESSAGE: Final = 2_000
+MAX_TRACEBACK: Final = 16_000
+MAX_HINT: Final = 4_096

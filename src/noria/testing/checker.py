@@ -1,0 +1,73 @@
+"""Reads a history and says which promises it breaks: a pure function from events to findings, in one pass.
+
+The statements are those that a task system is judged by: nothing lost (I1), nothing made up (I2, I3), fenced
+(I4), counted (I5), one holder (I6), legal moves (I7), unique keys (I10), not early (I12), readable (I13),
+dead letters complete (I14), cancelled stays cancelled (I17), numbers that agree (I18); everything arrives
+(V1), nothing is left (V2), due jobs start (V4). Safety holds for every beginning of a history; V1 and the
+rest of I1 need a last look (`RecordingBackend.look`).
+
+    verdict = check(read_history(folder))
+    assert not verdict.findings, describe(events, verdict)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from noria.testing.events import Event, Fault
+from noria.testing.facts import Handler
+from noria.testing.findings import Duplicate, Finding, Verdict, describe, slice_of
+from noria.testing.inquiry import Inquiry, Invariant, Rules
+from noria.testing.invariants.arrival import Arrival, NothingLeft, OnTime
+from noria.testing.invariants.attempts import Attempts, CancelledStays, NotEarly, OnlyEnqueued
+from noria.testing.invariants.duplicates import Explained
+from noria.testing.invariants.fencing import Fenced, OneHolder
+from noria.testing.invariants.outcomes import DeadLetters, Earned, Readable
+from noria.testing.invariants.records import Moves
+from noria.testing.invariants.uniqueness import Unique
+from noria.testing.learning import Learner
+
+__all__ = ["Duplicate", "Finding", "Rules", "Verdict", "check", "describe", "slice_of"]
+
+_INVARIANTS = (
+    OnlyEnqueued,
+    OneHolder,
+    Fenced,
+    Attempts,
+    NotEarly,
+    CancelledStays,
+    Moves,
+    Earned,
+    Readable,
+    DeadLetters,
+    Unique,
+    Arrival,
+    NothingLeft,
+    OnTime,
+    Explained,
+)
+
+
+def check(events: Sequence[Event], rules: Rules | None = None) -> Verdict:
+    """Judge a history whose events are in order of time, as `read_history` gives them."""
+    inquiry = Inquiry(rules or Rules())
+    invariants: list[Invariant] = [invariant(inquiry) for invariant in _INVARIANTS]
+    handlers = _by_fact([*(each.handlers() for each in invariants), Learner(inquiry.known).handlers()])
+    handlers[Fault] = [inquiry.fault]
+    nobody: list[Handler] = []
+    for event in events:
+        for handler in handlers.get(type(event.fact), nobody):
+            handler(event, event.fact)
+    if events:
+        for each in invariants:
+            each.finish(events[-1])
+    inquiry.verdict.events, inquiry.verdict.jobs = len(events), len(inquiry.known.jobs)
+    return inquiry.verdict
+
+
+def _by_fact(tables: list[dict[type, Handler]]) -> dict[type, list[Handler]]:
+    merged: dict[type, list[Handler]] = {}
+    for table in tables:
+        for kind, handler in table.items():
+            merged.setdefault(kind, []).append(handler)
+    return merged

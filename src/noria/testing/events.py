@@ -1,0 +1,315 @@
+"""What can stand in a history: one Struct for each kind of fact, told by whoever saw it.
+
+A call of a backend is told twice: when it was invoked, and how it ended. It ends *ok*, *fail* (certainly not
+done) or *info* (nobody knows), and between the two moments the fact may have happened at any time. That is
+all a checker may build on: what a call did was surely not done before its invocation, and surely done after
+an *ok*.
+
+Ids are hex, results are digests: a history says what happened and to which job, never what was in it.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+End = Literal["ok", "fail", "info"]
+"""How a call ended: done; certainly not done; may be done."""
+
+
+class Told(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", gc=False):
+    """Base of all facts."""
+
+
+# -- a history as a whole ----------------------------------------------------------------------------------
+
+
+class About(Told, frozen=True, tag="about"):
+    """How the run was made, so that it can be made again. `command` is the line to rerun it."""
+
+    seed: str = ""
+    options: str = ""
+    command: str = ""
+
+
+class Fault(Told, frozen=True, tag="fault"):
+    """A fault begins or ends.
+
+    Attributes:
+        name: pairs the beginning with the end.
+        what: "kill", "pause", "cut", "restart", "clock", ...
+        target: the process or peer that it was done to; "" for all.
+    """
+
+    phase: Literal["begin", "end"]
+    name: str
+    what: str
+    target: str = ""
+
+
+# -- calls of producers ------------------------------------------------------------------------------------
+
+
+class PushInvoke(Told, frozen=True, tag="push.invoke"):
+    """A job is about to be enqueued."""
+
+    id: str
+    task: str
+    queue: str = "default"
+    unique: str | None = None
+    delay: float = 0.0
+    at: float | None = None
+    expires: float | None = None
+    deadline: float | None = None
+    attempts: int = 1
+    crash_budget: int = 1
+    keep: float | None = None
+
+
+class PushEnd(Told, frozen=True, tag="push.end"):
+    """How enqueueing it ended; on "ok", `stands` is the id of the job that now stands for it."""
+
+    id: str
+    end: End
+    status: Literal["created", "existing", "rejected", ""] = ""
+    stands: str = ""
+    why: str = ""
+
+
+class AlterInvoke(Told, frozen=True, tag="alter.invoke"):
+    """Somebody cancels, retries or discards a job."""
+
+    id: str
+    change: Literal["cancel", "retry", "discard"]
+
+
+class AlterEnd(Told, frozen=True, tag="alter.end"):
+    """What became of it."""
+
+    id: str
+    change: Literal["cancel", "retry", "discard"]
+    end: End
+    status: Literal["done", "asked", "missing", "refused", "conflict", ""] = ""
+    state: int | None = None
+
+
+# -- calls of workers --------------------------------------------------------------------------------------
+
+
+class Opened(Told, frozen=True, tag="session.open"):
+    """A session began."""
+
+    session: int
+    worker: str = ""
+    ttl: float = 0.0
+
+
+class Renewed(Told, frozen=True, tag="session.renew"):
+    """A renewal was answered. `lost`: the session had ended."""
+
+    session: int
+    lost: bool = False
+
+
+class EndInvoke(Told, frozen=True, tag="session.end.invoke"):
+    """Somebody ends a session. `started`: ids that had begun; None if nobody knows."""
+
+    session: int
+    started: tuple[str, ...] | None = None
+
+
+class EndEnd(Told, frozen=True, tag="session.end"):
+    """How ending it ended; `ended` and `first` as in `Ended`."""
+
+    session: int
+    end: End
+    ended: bool = False
+    first: bool = False
+    crashed: int = 0
+    released: int = 0
+
+
+class Leased(Told, frozen=True, tag="lease"):
+    """A worker was given a job, and knows it."""
+
+    id: str
+    session: int
+    starts: int
+    spent: int = 0
+    crashes: int = 0
+
+
+class LeaseLost(Told, frozen=True, tag="lease.info"):
+    """A lease ended without an answer: the session may hold jobs that its worker never heard of."""
+
+    session: int
+
+
+class Recalled(Told, frozen=True, tag="recall"):
+    """A session gives back whatever it holds beside `known` (ids); told before the call."""
+
+    session: int
+    known: tuple[str, ...] = ()
+
+
+class SettleInvoke(Told, frozen=True, tag="settle.invoke"):
+    """A worker ends a start."""
+
+    id: str
+    session: int
+    starts: int
+    outcome: int
+    state: int
+    delay: float = 0.0
+    result: str = ""
+
+
+class SettleEnd(Told, frozen=True, tag="settle.end"):
+    """What the backend said to it; `verdict` on "ok"."""
+
+    id: str
+    session: int
+    starts: int
+    outcome: int
+    state: int
+    end: End
+    verdict: Literal["ok", "already", "stale", ""] = ""
+
+
+class SweptSome(Told, frozen=True, tag="sweep"):
+    """A sweep moved rows."""
+
+    promoted: int = 0
+    returned: int = 0
+    expired: int = 0
+    unparked: int = 0
+    pruned: int = 0
+
+
+# -- what handlers tell ------------------------------------------------------------------------------------
+
+
+class RunStart(Told, frozen=True, tag="run.start"):
+    """A handler is about to take its first step. `attempt` is what it is told: spent + 1."""
+
+    id: str
+    session: int
+    starts: int
+    attempt: int = 1
+
+
+class Effect(Told, frozen=True, tag="effect"):
+    """A handler did what the job is for. Told by the handler itself, through none of Noria's own code."""
+
+    id: str
+    session: int
+    starts: int
+    what: str = ""
+
+
+class RunEnd(Told, frozen=True, tag="run.end"):
+    """A handler ended. `outcome` is a word of `Outcome`."""
+
+    id: str
+    session: int
+    starts: int
+    outcome: str
+
+
+# -- what readers saw --------------------------------------------------------------------------------------
+
+
+class Read(Told, frozen=True, tag="record.read"):
+    """A record was read; `state` None says that there was none.
+
+    Attributes:
+        since: the monotonic time at which the read was asked for.
+        whole: its result was asked for as well; `result` None then says that there is none.
+        final: it belongs to the last look, when everything had come to rest.
+    """
+
+    id: str
+    since: float
+    state: int | None = None
+    version: int = 0
+    dead: bool = False
+    session: int = 0
+    starts: int = 0
+    spent: int = 0
+    crashes: int = 0
+    reason: str = ""
+    result: str | None = None
+    whole: bool = False
+    final: bool = False
+
+
+class OutcomeSeen(Told, frozen=True, tag="outcome.seen"):
+    """A reply hint told an outcome; `result` is its digest, None if the hint carried none."""
+
+    id: str
+    state: int
+    result: str | None = None
+
+
+class CountsRead(Told, frozen=True, tag="counts.read"):
+    """The namespace in numbers, by state; `final` as in `Read`."""
+
+    since: float
+    states: dict[int, int] = {}
+    dead: int = 0
+    erased: int = 0
+    workers: int = 0
+    final: bool = False
+
+
+class Left(Told, frozen=True, tag="left"):
+    """What a run left behind: `count` things of the kind `what` above where it began."""
+
+    what: str
+    count: int
+
+
+Fact = (
+    About
+    | Fault
+    | PushInvoke
+    | PushEnd
+    | AlterInvoke
+    | AlterEnd
+    | Opened
+    | Renewed
+    | EndInvoke
+    | EndEnd
+    | Leased
+    | LeaseLost
+    | Recalled
+    | SettleInvoke
+    | SettleEnd
+    | SweptSome
+    | RunStart
+    | Effect
+    | RunEnd
+    | Read
+    | OutcomeSeen
+    | CountsRead
+    | Left
+)
+
+
+class Event(Struct, frozen=True):
+    """One line of a history.
+
+    Attributes:
+        mono: the machine's monotonic clock: common to all its processes, so that their lines can be merged.
+        wall: seconds since the epoch, by the process's clock.
+        proc: which process told it.
+        seq: its place among the lines of that process.
+        fact: what happened.
+    """
+
+    mono: float
+    wall: float
+    proc: str
+    seq: int
+    fact: Fact

@@ -1,0 +1,1 @@
+"""What must hold of every history, one subject a file. `checker` runs them all in one pass."""

@@ -1,0 +1,53 @@
+"""Repeated effects: reported with what explains them; without an explanation, an error."""
+
+from __future__ import annotations
+
+from noria.model.outcome import Outcome
+from noria.testing.events import Effect, Event
+from noria.testing.facts import Grip, Handler, Job
+from noria.testing.inquiry import Inquiry
+
+
+class Explained:
+    """Execution is at least once; each time beyond the first needs a cause that the history shows."""
+
+    def __init__(self, inquiry: Inquiry) -> None:
+        self._inquiry = inquiry
+        self._known = inquiry.known
+
+    def handlers(self) -> dict[type, Handler]:
+        return {Effect: self._effect}
+
+    def finish(self, last: Event) -> None:
+        pass
+
+    def _effect(self, event: Event, fact: Effect) -> None:
+        job = self._known.job(fact.id)
+        new = job.grip(fact.session, fact.starts)
+        if new.effect:
+            return  # one run may have several
+        earlier = [grip for grip in job.grips.values() if grip.effect and grip is not new]
+        if not earlier:
+            return
+        before = max(earlier, key=lambda grip: grip.effect)
+        # A worker that was paused may finish late what others have done meanwhile: then the new one is the stale one.
+        superseded = min(before, new, key=lambda grip: grip.starts)
+        cause = self._cause(event, job, superseded)
+        if cause:
+            self._inquiry.explained(fact.id, fact.starts, cause)
+        else:
+            text = f"start {fact.starts} repeats the effect of start {before.starts}, and nothing explains it"
+            self._inquiry.found("D", event, text, fact.id, sessions=(before.session, new.session))
+
+    def _cause(self, event: Event, job: Job, before: Grip) -> str:
+        settle = before.accepted
+        if before.life != job.lives:
+            return "operator"
+        if settle is not None and settle.outcome != Outcome.SUCCEEDED:
+            return Outcome(settle.outcome).word
+        if settle is not None:
+            return ""
+        fault = self._inquiry.fault_between(before.ran or before.effect, event.mono, before.proc)
+        if fault is not None:
+            return f"{fault.what} {fault.target}".strip()
+        return "refused renewal" if self._known.session(before.session).lost else ""

@@ -1,0 +1,154 @@
+"""The run journal: which jobs of a process had begun, readable by others after it was killed.
+
+Each worker session maps one small file and locks it for life. A start is written before the handler's first
+step and cleared after its last. Whoever can lock the file knows at once that its process is gone, on this
+host; the pages survive any death of the process, since the kernel owns them. They do not survive the host,
+and need not: a session whose journal is lost is ended as overdue, and all that it held counts as crashed,
+unproven.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from noria.backends.contract import Evidence, Fence
+from noria.ids import Id, SessionId
+
+_MAGIC: Final = b"noria-run-1\0"
+_HEAD: Final = struct.Struct("<12sQII64s")
+# The mark comes last, so that a process killed within the write has not begun the job.
+_SLOT: Final = struct.Struct("<16sIB")
+_MARK: Final = _SLOT.size - 1
+_BEGUN: Final = 1
+_SUFFIX: Final = ".run"
+
+
+class Journal(Protocol):
+    """The journal of a living session."""
+
+    def begin(self, slot: int, id: Id, starts: int) -> None:
+        """The handler in this slot is about to take its first step."""
+        ...
+
+    def clear(self, slot: int) -> None:
+        """The handler in this slot has ended."""
+        ...
+
+    def close(self) -> None:
+        """The session was ended in an orderly way: nobody needs the journal."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Remains:
+    """The journal of a session whose process is gone."""
+
+    session: SessionId
+    started: tuple[Fence, ...]
+    evidence: Evidence
+
+
+class Journals(Protocol):
+    """The journals of one backend on this host."""
+
+    def create(self, session: SessionId, slots: int) -> Journal:
+        """Begin the journal of a session of this process."""
+        ...
+
+    @contextmanager
+    def remains(self) -> Iterator[list[Remains]]:
+        """The journals of dead processes; dropped when the block ends without an error."""
+        ...
+
+
+class FileJournals:
+    """Journals as files of a private directory.
+
+    Args:
+        folder: created if missing; one per backend.
+        host: this host's name, for the evidence.
+    """
+
+    def __init__(self, folder: Path, host: str) -> None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._folder = folder
+        self._host = host
+
+    def create(self, session: SessionId, slots: int) -> FileJournal:
+        path = self._folder / f"{session:016x}{_SUFFIX}"
+        return FileJournal(path, session, slots, self._host)
+
+    @contextmanager
+    def remains(self) -> Iterator[list[Remains]]:
+        files = [found for path in sorted(self._folder.glob("*" + _SUFFIX)) if (found := _claim(path))]
+        try:
+            yield [_read(file, self._host) for _, file in files if _complete(file)]
+            for path, _ in files:
+                path.unlink(missing_ok=True)
+        finally:
+            for _, file in files:
+                os.close(file)
+
+
+class FileJournal:
+    """One mapped, locked file."""
+
+    def __init__(self, path: Path, session: SessionId, slots: int, host: str) -> None:
+        self._path = path
+        size = _HEAD.size + slots * _SLOT.size
+        draft = path.with_suffix(".new")
+        self._file = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+        os.ftruncate(self._file, size)
+        self._map = mmap.mmap(self._file, size)
+        _HEAD.pack_into(self._map, 0, _MAGIC, session, os.getpid(), slots, host.encode()[:64])
+        # Under its final name it is complete and locked: nobody can take it for a dead one.
+        draft.rename(path)
+
+    def begin(self, slot: int, id: Id, starts: int) -> None:
+        _SLOT.pack_into(self._map, _HEAD.size + slot * _SLOT.size, id, starts, _BEGUN)
+
+    def clear(self, slot: int) -> None:
+        self._map[_HEAD.size + slot * _SLOT.size + _MARK] = 0
+
+    def close(self) -> None:
+        self._path.unlink(missing_ok=True)
+        self._map.close()
+        os.close(self._file)
+
+
+def _claim(path: Path) -> tuple[Path, int] | None:
+    """Lock the journal of a dead process; None while its process lives or another claims it."""
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(file).st_nlink:
+            return path, file
+    except OSError:
+        pass
+    os.close(file)
+    return None
+
+
+def _complete(file: int) -> bool:
+    return os.pread(file, len(_MAGIC), 0) == _MAGIC
+
+
+def _read(file: int, host: str) -> Remains:
+    data = os.pread(file, os.fstat(file).st_size, 0)
+    _, session, pid, slots, _ = _HEAD.unpack_from(data)
+    rows = (_SLOT.unpack_from(data, _HEAD.size + slot * _SLOT.size) for slot in range(slots))
+    started = tuple(Fence(Id(id), starts) for id, starts, mark in rows if mark == _BEGUN)
+    cause = f"the worker process {pid} on {host} died; its run journal shows that this job had begun"
+    return Remains(SessionId(session), started, Evidence(cause=cause, host=host, pid=pid))

@@ -1,0 +1,170 @@
+"""Keeping the session alive: the loop renews it; a thread stands in while the loop cannot turn."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from types import FrameType
+from typing import Final
+
+from noria import aio
+from noria.backends.contract import Keeper, Orders, Sessions, Vitals
+from noria.clock import Clock
+from noria.errors import BackendError
+from noria.ids import SessionId
+
+log = logging.getLogger("noria.worker")
+
+_TURNS_PER_BEAT: Final = 5
+_LOOKS_PER_BEAT: Final = 10
+
+
+class Pulse:
+    """When the loop last turned and the session was last renewed; shared by the loop and the thread."""
+
+    def __init__(self, now: float) -> None:
+        self.turned = now
+        self.renewed = now
+        self.lag = 0.0
+
+
+class Beat:
+    """Renews the session from the loop, every beat, and carries out the orders that come back.
+
+    Args:
+        sessions: the backend.
+        beat: seconds between renewals.
+        vitals: what to tell about this worker.
+        obey: carries out orders.
+    """
+
+    def __init__(
+        self,
+        *,
+        sessions: Sessions,
+        clock: Clock,
+        beat: float,
+        vitals: Callable[[], Vitals],
+        obey: Callable[[SessionId, Orders], None],
+    ) -> None:
+        self._sessions = sessions
+        self._clock = clock
+        self._beat = beat
+        self._vitals = vitals
+        self._obey = obey
+        self._hurry = asyncio.Event()
+        self.session = SessionId(0)
+        self.pulse = Pulse(clock.monotonic())
+
+    def hurry(self) -> None:
+        """Orders are waiting: renew now."""
+        self._hurry.set()
+
+    async def turn(self) -> None:
+        """Note that the loop turns, for ever; a task of the worker's crew."""
+        pause = self._beat / _TURNS_PER_BEAT
+        while True:
+            before = self._clock.monotonic()
+            await aio.sleep(pause)
+            now = self._clock.monotonic()
+            self.pulse.lag = max(0.0, now - before - pause)
+            self.pulse.turned = now
+
+    async def run(self) -> None:
+        """Renew for ever; a task of the worker's crew."""
+        while True:
+            await aio.happened(self._hurry, self._beat)
+            self._hurry.clear()
+            session = self.session
+            try:
+                orders = await self._sessions.renew(session, self._vitals())
+            except BackendError as error:
+                log.warning("the session cannot be renewed, trying again: %s", error)
+                await aio.sleep(self._beat / _TURNS_PER_BEAT)
+                self._hurry.set()
+                continue
+            self.pulse.renewed = self._clock.monotonic()
+            self._obey(session, orders)
+
+
+class StandIn:
+    """A thread that renews the session while the loop has not turned for a beat, and names what blocks it.
+
+    It has its own connection: the loop's may be in the middle of an exchange. A loop that is only slow renews
+    by itself, so this thread costs a wake-up ten times a beat.
+    """
+
+    def __init__(
+        self,
+        *,
+        connect: Callable[[], Keeper],
+        beat: Beat,
+        every: float,
+        blocked_after: float,
+        clock: Clock,
+        vitals: Callable[[], Vitals],
+        culprit: Callable[[], str],
+    ) -> None:
+        self._connect = connect
+        self._beat = beat
+        self._every = every
+        self._blocked_after = blocked_after
+        self._clock = clock
+        self._vitals = vitals
+        self._culprit = culprit
+        self._loop_thread = threading.get_ident()
+        self._stop = threading.Event()
+        self._keeper: Keeper | None = None
+        self._blocked_since: float | None = None
+        self._thread = threading.Thread(target=self._watch, name="noria-keeper", daemon=True)
+
+    def start(self) -> None:
+        """Begin to watch the loop that calls this."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop; waits a moment for a renewal in flight."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=1.0)
+
+    def _watch(self) -> None:
+        pause = min(self._every / _LOOKS_PER_BEAT, self._blocked_after / 2)
+        while not self._stop.wait(pause):
+            now = self._clock.monotonic()
+            silent = now - self._beat.pulse.turned - self._every / _TURNS_PER_BEAT
+            self._report(now, silent)
+            if silent > self._every - pause and now - self._beat.pulse.renewed >= self._every:
+                self._renew(now)
+        if self._keeper is not None:
+            self._keeper.close()
+
+    def _renew(self, now: float) -> None:
+        try:
+            self._keeper = self._keeper or self._connect()
+            # Orders wait: they are repeated until the loop, which must carry them out, asks for them itself.
+            self._keeper.renew(self._beat.session, self._vitals())
+            self._beat.pulse.renewed = now
+        except BackendError as error:
+            log.warning("the stand-in cannot renew the session, trying again: %s", error)
+
+    def _report(self, now: float, silent: float) -> None:
+        if silent >= self._blocked_after and self._blocked_since is None:
+            self._blocked_since = now - silent
+            stack = _stack(sys._current_frames().get(self._loop_thread))
+            log.warning(
+                "%s has blocked the event loop for %.1f s: no other job of this worker can go on. "
+                "Declare the task with `def` to run it in a thread. It stands here:\n%s",
+                self._culprit(), silent, stack,
+            )  # fmt: skip
+        elif silent < self._blocked_after and self._blocked_since is not None:
+            log.warning("the event loop turns again after %.1f s", now - self._blocked_since)
+            self._blocked_since = None
+
+
+def _stack(frame: FrameType | None) -> str:
+    return "".join(traceback.format_stack(frame)[-12:]) if frame else "  (unknown)"

@@ -1,0 +1,147 @@
+"""Why a job is not running, in one line, for every state; and the public view of a record."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import pytest
+from msgspec.structs import replace
+
+from noria.app.explain import explain
+from noria.app.status import StateWord, status_of
+from noria.backends.contract import Counts, QueueCounts, Vitals, WorkerCard, WorkerLine
+from noria.ids import Id, SessionId
+from noria.model.job import NO_EXTRAS, Record, Start
+from noria.model.outcome import Failure, Outcome, Tally
+from noria.model.state import State
+
+NOW = 1_800_000_000.0
+WHY = Failure("exception", "no\nroute", "OSError")
+
+RECORD = Record(
+    id=Id(bytes(16)),
+    task="send",
+    queue="mail",
+    state=State.QUEUED,
+    version=1,
+    dead=False,
+    priority=2,
+    created=NOW - 90,
+    due=NOW - 60,
+    began=None,
+    finished=None,
+    expires=None,
+    deadline=None,
+    session=0,
+    worker="",
+    starts=0,
+    tally=Tally(attempts=5),
+    unique=None,
+    keep=None,
+    cancelling=False,
+    failure=None,
+    extras=NO_EXTRAS,
+    codec="json",
+)
+
+
+def worker(*, queues: tuple[str, ...] = ("mail",), tasks: tuple[str, ...] = ("send",)) -> WorkerLine:
+    card = WorkerCard(worker="w", host="h", pid=1, tasks=tasks, queues=queues, slots=110)
+    return WorkerLine(session=SessionId(1), card=card, vitals=Vitals(running=7), opened=NOW, beat=1, seen=NOW)
+
+
+def counts(*workers: WorkerLine) -> Counts:
+    return Counts({"mail": QueueCounts({State.QUEUED: 1_204})}, list(workers))
+
+
+def said(*workers: WorkerLine, **changes: Any) -> str:
+    return explain(replace(RECORD, **changes), counts(*workers), NOW)
+
+
+def test_a_queued_job_names_what_is_missing() -> None:
+    lead = "queued in 'mail' for 60 s"
+    assert said() == f"{lead}; no worker is live"
+    assert said(worker(queues=("other",))) == f"{lead}; no live worker serves queue 'mail'"
+    assert said(worker(tasks=())) == f"{lead}; no live worker of queue 'mail' knows task 'send'"
+    crowd = "one of 1,204 that wait there, priority 2; workers run 14 jobs in 220 slots"
+    assert said(worker(), worker()) == f"{lead}: {crowd}"
+
+
+def test_a_job_that_waits_for_a_time_names_it() -> None:
+    scheduled = {"state": State.SCHEDULED, "due": NOW + 5}
+    at = "may run at 2027-01-15 08:00:05 UTC (in 5.0 s)"
+    assert said(worker(), **scheduled) == f"scheduled: {at}"
+    assert said(**scheduled) == f"scheduled: {at}; no worker is live"
+    snoozed = said(worker(), **scheduled, tally=Tally(snoozes=1), failure=WHY)
+    assert snoozed == f"scheduled: put off by its handler (OSError: no route), {at}"
+    retrying = {"state": State.RETRYING, "due": NOW + 7200, "tally": Tally(spent=2, attempts=5)}
+    assert said(worker(), **retrying, failure=WHY) == (
+        "retrying: attempt 2 of 5 failed (OSError: no route); the next is at 2027-01-15 10:00:00 UTC (in 2 h)"
+    )
+
+
+def test_a_parked_job_names_the_task_that_nobody_knows() -> None:
+    lead = "parked for 60 s:"
+    parked = {"state": State.PARKED}
+    assert said(**parked) == f"{lead} no live worker knows task 'send'; start one of a version that has it"
+    assert said(worker(), **parked) == f"{lead} a live worker knows task 'send', and will lease it next"
+
+
+def test_a_running_job_names_its_worker() -> None:
+    running = {
+        "state": State.RUNNING,
+        "worker": "w-1",
+        "began": NOW - 180,
+        "tally": Tally(spent=1, attempts=5),
+    }
+    where = "on w-1 since 2027-01-15 07:57:00 UTC (3 min ago), attempt 2 of 5"
+    assert said(**running) == f"running {where}"
+    assert said(**running, cancelling=True) == f"cancelling: its worker was told; it runs {where}"
+
+
+def test_an_ended_job_tells_how_it_ended() -> None:
+    now = "at 2027-01-15 08:00:00 UTC (0.0 s ago)"
+    long_ago = said(state=State.SUCCEEDED, finished=NOW - 3 * 86_400)
+    assert long_ago == "succeeded at 2027-01-12 08:00:00 UTC (3 d ago)"
+    assert said(state=State.EXPIRED, finished=NOW) == f"expired {now}"
+    cancelled = said(state=State.CANCELLED, finished=NOW, failure=Failure("cancelled", "not needed"))
+    assert cancelled == f"cancelled {now} (not needed)"
+    dead = said(state=State.FAILED, finished=NOW, failure=WHY, dead=True)
+    why = "(OSError: no route); it is a dead letter until it is retried or discarded"
+    assert dead == f"failed {now} {why}"
+
+
+def test_no_state_is_left_out() -> None:
+    for state in State:
+        line = said(state=state)
+        assert "\n" not in line
+        assert line.startswith(state.word)
+
+
+def test_the_words_for_states_are_all_there() -> None:
+    assert set(get_args(StateWord)) == {state.word for state in State}
+
+
+def test_times_are_aware_and_in_utc() -> None:
+    start = Start(1, Outcome.CRASHED, began=0, ended=NOW)
+    status = status_of(replace(RECORD, began=NOW, finished=NOW, expires=NOW, deadline=NOW, log=(start,)))
+    moments = [status.created_at, status.run_at, status.started_at, status.finished_at]
+    moments += [status.expires_at, status.deadline_at, status.log[0].ended_at]
+    assert {moment and str(moment.tzinfo) for moment in moments} == {"UTC"}
+    assert status.log[0].started_at is None
+
+
+@pytest.mark.parametrize(
+    ("state", "spent", "attempt"),
+    [
+        (State.QUEUED, 0, 1),
+        (State.RUNNING, 2, 3),
+        (State.RETRYING, 4, 5),
+        (State.SUCCEEDED, 4, 5),
+        (State.FAILED, 5, 5),
+        (State.FAILED, 2, 2),
+        (State.FAILED, 0, 1),
+    ],
+)
+def test_attempts_are_counted_from_one(state: State, spent: int, attempt: int) -> None:
+    assert status_of(replace(RECORD, state=state, tally=Tally(spent=spent, attempts=5))).attempt == attempt

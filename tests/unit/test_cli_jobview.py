@@ -1,0 +1,164 @@
+"""The story of a job has everything in it, own code first, and nothing that a terminal obeys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from noria import ids
+from noria.backends.contract import QueueCounts
+from noria.cli import jobview
+from noria.cli.kin import grouped
+from noria.cli.output import to_json
+from noria.cli.resources import fingerprint, job_resource, queue_resource, summary
+from noria.cli.traces import own_frame
+from noria.ids import Id
+from noria.model.job import Extras, Record, Start
+from noria.model.outcome import Failure, Outcome, Tally
+from noria.model.state import State
+
+NOW = 1_000_100.0
+TRACE = """Traceback (most recent call last):
+  File "/srv/shop/tasks.py", line 12, in send
+    deliver(order)
+  File "/srv/shop/mail.py", line 40, in deliver
+    smtp.send(order)
+  File "/usr/lib/python3.11/smtplib.py", line 9, in send
+    raise OSError("no route")
+OSError: no route
+"""
+FAILURE = Failure("exception", "no route to \x1b[31m10.0.0.7", "builtins.OSError", TRACE)
+
+
+def record(**given: Any) -> Record:
+    fields: dict[str, Any] = {
+        "id": Id(bytes(range(16))), "task": "send", "queue": "mail", "state": State.QUEUED, "version": 1,
+        "dead": False, "priority": 0, "created": 1_000_000.0, "due": 1_000_000.0, "began": None, "finished": None,
+        "expires": None, "deadline": None, "session": 0, "worker": "", "starts": 0, "tally": Tally(0, 5, 0, 3),
+        "unique": None, "keep": None, "cancelling": False, "failure": None, "extras": Extras(), "codec": "json",
+    }  # fmt: skip
+    return Record(**{**fields, **given})
+
+
+FAILED = record(
+    state=State.FAILED, dead=True, began=1_000_003.0, finished=1_000_004.0, starts=2, tally=Tally(2, 2, 0, 3),
+    failure=FAILURE, worker="w1", body=b'{"to":"a@b.c"}', extras=Extras(tags=("vip",), correlation_id="r5"),
+    log=(
+        Start(1, Outcome.TIMED_OUT, 1_000_000.5, 1_000_002.0, "w1", Failure("timeout", "too slow")),
+        Start(2, Outcome.FAILED, 1_000_003.0, 1_000_003.25, "w2", FAILURE),
+    ),
+)  # fmt: skip
+
+
+def story(job: Record) -> str:
+    return "\n".join(jobview.story(job, NOW, "failed because"))
+
+
+def test_a_failed_job_tells_everything() -> None:
+    text = story(FAILED)
+    for part in (
+        ids.to_text(FAILED.id), "failed because", "2 of 2", "vip", "r5", '"to": "a@b.c"',
+        "start 1 on w1 timed_out: too slow", "start 2 on w2 failed", "250 ms", "/srv/shop/mail.py:40 in deliver",
+        "smtp.send(order)", "noria jobs retry", "noria jobs discard",
+    ):  # fmt: skip
+        assert part in text, part
+    assert "noria jobs cancel" not in text
+    assert text.index("mail.py:40") < text.index("Traceback")
+
+
+@pytest.mark.parametrize(
+    ("state", "verbs"),
+    [
+        (State.QUEUED, {"cancel", "explain"}),
+        (State.RUNNING, {"cancel", "explain"}),
+        (State.PARKED, {"cancel", "explain"}),
+        (State.SUCCEEDED, set()),
+        (State.CANCELLED, {"retry"}),
+        (State.EXPIRED, {"retry"}),
+        (State.FAILED, {"retry"}),
+    ],
+)
+def test_only_what_can_be_done_is_offered(state: State, verbs: set[str]) -> None:
+    text = story(record(state=state, finished=NOW if state.final else None))
+    assert {
+        verb for verb in ("retry", "cancel", "discard", "explain") if f"noria jobs {verb}" in text
+    } == verbs
+    assert ("nothing: it is done" in text) == (not verbs)
+
+
+def test_dropped_starts_are_counted() -> None:
+    assert "8 earlier starts, no longer kept" in story(replace(FAILED, starts=10))
+
+
+def test_a_running_job_has_its_present_start() -> None:
+    text = story(record(state=State.RUNNING, began=NOW - 5, starts=1, worker="w9"))
+    assert "start 1 on w9" in text
+    assert "it runs" in text
+
+
+def test_large_and_strange_values_are_named_not_dumped() -> None:
+    assert "characters more" in story(record(body=b'"' + b"x" * 10_000 + b'"'))
+    assert "3 bytes of msgpack" in story(record(body=b"\x81\xa1a", codec="msgpack"))
+    assert "bytes that are no JSON" in story(record(body=b"\xff"))
+
+
+def test_nothing_in_a_story_or_row_steers_a_terminal() -> None:
+    hostile = "\x1b]0;x\x07\n\u202e"
+    job = replace(
+        FAILED, worker=hostile, unique=hostile, extras=Extras(tags=(hostile,), correlation_id=hostile),
+        failure=Failure("exception", hostile, hostile, hostile), body=b'"\\u001b[31m"',
+        log=(Start(1, Outcome.FAILED, 1.0, 2.0, hostile, Failure("exception", hostile, hostile)),),
+    )  # fmt: skip
+    for text in (story(job).replace("\n", ""), *jobview.row(job, NOW), to_json(job_resource(job))):
+        assert text.isprintable(), text
+
+
+def test_a_row_is_short() -> None:
+    assert jobview.row(FAILED, NOW)[:5] == (
+        "0c0d0e0f",
+        "failed (dead)",
+        "send",
+        "1m 40s ago",
+        "2/2",
+    )
+    assert len(jobview.row(replace(FAILED, failure=Failure("exception", "y" * 500)), NOW)[5]) == 60
+
+
+def test_the_last_own_frame_is_found() -> None:
+    frame = own_frame(TRACE)
+    assert frame is not None
+    assert (frame.file, frame.line, frame.function) == ("/srv/shop/mail.py", 40, "deliver")
+    foreign = own_frame('  File "/usr/lib/python3.11/json.py", line 1, in loads\n    x\n')
+    assert foreign is not None
+    assert foreign.file.endswith("json.py")
+    assert own_frame("no frames here") is None
+
+
+def test_failures_that_differ_in_numbers_and_names_are_one_group() -> None:
+    def failed(message: str, task: str = "send") -> Record:
+        return replace(FAILED, task=task, failure=Failure("exception", message, "OSError"))
+
+    kin = grouped(
+        [failed("timeout after 3 s on 'a'"), failed("timeout after 40 s on 'b'"), failed("refused")]
+    )
+    assert [(each.count, each.error) for each in kin] == [
+        (2, "OSError: timeout after 3 s on 'a'"),
+        (1, "OSError: refused"),
+    ]
+    assert fingerprint("send", FAILURE) != fingerprint("other", FAILURE)
+
+
+def test_a_summary_is_the_kind_and_the_message() -> None:
+    assert summary(Failure("exception", "m", "a.b.MyError")) == "MyError: m"
+    assert summary(Failure("timeout", "too slow")) == "too slow"
+    assert summary(Failure("exception", "", "KeyError")) == "KeyError"
+    assert summary(None) == ""
+
+
+def test_json_of_a_queue_counts_its_states() -> None:
+    counts = QueueCounts({State.QUEUED: 3, State.RUNNING: 0}, dead=1, oldest_ready=2.5)
+    assert queue_resource("mail", counts, []) == {
+        "name": "mail", "counts": {"queued": 3}, "dead": 1, "oldest_ready_seconds": 2.5, "consumers": 0,
+    }  # fmt: skip
