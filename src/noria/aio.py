@@ -9,9 +9,10 @@ import asyncio
 import contextvars
 import time
 from collections.abc import Callable, Coroutine
-from typing import Any, Final, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 BREATH_EVERY: Final = 0.005
 BREATH: Final = 0.0001
@@ -47,28 +48,58 @@ async def sleep(seconds: float) -> None:
 class Crew:
     """Owns background tasks: none is forgotten, none fails unheard, all end with their owner.
 
-    A task that ends by an exception is a fault of its owner: `on_fault` hears of it once, at once.
+    A task that ends by an exception, or because others cancelled it, is a fault of its owner: `on_fault`
+    hears of it once, at once.
     """
 
     def __init__(self, name: str, on_fault: Callable[[str, BaseException], None]) -> None:
         self._name = name
         self._on_fault = on_fault
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks: dict[asyncio.Task[Any], None] = {}
+        self._stopped: set[asyncio.Task[Any]] = set()
         self._closing = False
 
-    def start(self, name: str, work: Coroutine[Any, Any, Any]) -> None:
-        """Run `work` as a task of this crew, in a copy of the current context."""
+    def start(self, name: str, work: Coroutine[Any, Any, Any]) -> Callable[[], None]:
+        """Run `work` as a task of this crew, in a copy of the current context.
+
+        Returns:
+            a function that tells the task to end.
+        """
         task = asyncio.get_running_loop().create_task(work, name=f"{self._name}.{name}")
-        self._tasks.add(task)
+        self._tasks[task] = None
         task.add_done_callback(self._done)
+        return lambda: self._stop(task)
+
+    def guarded(self, name: str, callback: Callable[P, None]) -> Callable[P, None]:
+        """A callback for a loop or a timer; if it fails, `on_fault` hears of it as of a task's failure."""
+
+        def call(*args: P.args, **kwargs: P.kwargs) -> None:
+            try:
+                callback(*args, **kwargs)
+            except Exception as error:  # noqa: BLE001 - the loop would log it and go on as if nothing were
+                self._heard(name, error)
+
+        return call
+
+    def _stop(self, task: asyncio.Task[Any]) -> None:
+        if not task.done():
+            self._stopped.add(task)
+            task.cancel()
 
     def _done(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
-        if task.cancelled():
-            return
-        error = task.exception()
-        if error is not None and not self._closing:
-            self._on_fault(task.get_name(), error)
+        stopped = task in self._stopped
+        self._tasks.pop(task, None)
+        self._stopped.discard(task)
+        if not task.cancelled():
+            error = task.exception()
+        else:
+            error = None if stopped else asyncio.CancelledError("it was cancelled by others")
+        if error is not None:
+            self._heard(task.get_name(), error)
+
+    def _heard(self, name: str, error: BaseException) -> None:
+        if not self._closing:
+            self._on_fault(name, error)
 
     async def aclose(self, seconds: float) -> list[str]:
         """Cancel what still runs and wait for it.
@@ -77,7 +108,7 @@ class Crew:
             the names of the tasks that had not ended when the seconds were over.
         """
         self._closing = True
-        tasks = {task for task in self._tasks if task is not asyncio.current_task()}
+        tasks = [task for task in self._tasks if task is not asyncio.current_task()]
         for task in tasks:
             task.cancel()
         if tasks:

@@ -14,9 +14,10 @@ class NoriaError(Exception):
 def shown(value: object) -> str:
     """A value as messages quote it: short, on one line, and never an error of its own."""
     try:
-        return f"{value!r:.60}"
+        text = f"{value!r:.60}"
     except Exception:  # noqa: BLE001 - a __repr__ may fail in any way, and so does a huge int's
-        return f"<a {type(value).__name__} that cannot be shown>"
+        text = f"<a {type(value).__name__} that cannot be shown>"
+    return text if text.isprintable() else ascii(text)[1:-1]
 
 
 # -- wrong use: the caller can mend it ---------------------------------------------------------------------
@@ -55,7 +56,7 @@ class TooLarge(InvalidInput):
 
 
 class ResultTooLarge(NoriaError):
-    """A handler returned more than the limit; recorded as the failure of its job."""
+    """A handler returned more than the limit; recorded as the failure of its job, which is not tried again."""
 
 
 class UnknownTask(NoriaError, LookupError):
@@ -131,6 +132,17 @@ class JobExpired(JobError):
     state = "expired"
 
 
+class InvalidResult(JobError):
+    """A value cannot be carried from a job to who waits for it.
+
+    Either the handler returned what cannot be encoded: recorded as the failure of its job, which is not tried
+    again. Or what is stored cannot be decoded into the type that the task declares: raised to who waits,
+    although the job has succeeded.
+    """
+
+    state = "succeeded"
+
+
 class ResultGone(JobError):
     """The job succeeded, and its value is no longer kept."""
 
@@ -195,5 +207,5 @@ def _seconds(name: str, value: float) -> float:
     if number and 0 <= value <= 3_155_760_000:
         return float(value)
     raise InvalidOption(
-        f"{name} must be a number of seconds from 0 to 100 years, not {value!r:.40}", field=name
+        f"{name} must be a number of seconds from 0 to 100 years, not {shown(value)}", field=name
     )

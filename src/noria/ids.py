@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import random
+import struct
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NewType
 
 from noria.clock import Clock
@@ -31,8 +32,12 @@ def _forked() -> None:
 
 os.register_at_fork(after_in_child=_forked)
 
-_RANDOM_BITS = 74
-_STEP_BYTES = 4
+_VERSION = 7
+_VARIANT = 2
+_STEPS = 32
+_pack = struct.Struct(">QQ").pack
+_unpack = struct.Struct(">HQ").unpack
+_unpack_steps = struct.Struct(f">{_STEPS}I").unpack
 
 
 def system_entropy(size: int) -> bytes:
@@ -61,45 +66,37 @@ class IdSource:
         self._clock = clock
         self._entropy = entropy
         self._lock = threading.Lock()
-        self._millis = 0
+        self._millis = -1
+        self._head = 0
         self._tail = 0
-        self._steps = b""
-        self._at = 0
+        self._steps: Iterator[int] = iter(())
         self._generation = _generation
 
     def next(self) -> Id:
         """A new id, greater than every id that this source has given before."""
         with self._lock:
-            millis = int(self._clock.wall() * 1000)
             if self._generation != _generation:
                 # In a forked child: what the parent goes on to use must not be used here.
-                self._generation, self._millis, self._steps, self._at = _generation, 0, b"", 0
+                self._generation, self._millis, self._steps = _generation, -1, iter(())
+            millis = int(self._clock.wall() * 1000)
             if millis > self._millis:
-                self._millis = millis
-                # The top bit stays free, so that steps within the millisecond cannot overflow.
-                self._tail = int.from_bytes(self._entropy(10)) >> (80 - _RANDOM_BITS + 1)
+                self._begin(millis)
             else:
-                self._tail += 1 + self._step()
-            return _uuid7(self._millis, self._tail)
+                self._tail += 1 + next(self._steps, 0)
+            return Id(_pack(self._head, self._tail))
 
     def session(self) -> SessionId:
         """A new random session id."""
         return SessionId((int.from_bytes(self._entropy(8)) >> 1) or 1)
 
-    def _step(self) -> int:
-        if self._at >= len(self._steps):
-            self._steps = self._entropy(1024)
-            self._at = 0
-        start = self._at
-        self._at = start + _STEP_BYTES
-        return int.from_bytes(self._steps[start : self._at])
-
-
-def _uuid7(millis: int, tail: int) -> Id:
-    high = tail >> 62
-    low = tail & ((1 << 62) - 1)
-    value = (millis << 80) | (7 << 76) | (high << 64) | (2 << 62) | low
-    return Id(value.to_bytes(16))
+    def _begin(self, millis: int) -> None:
+        """A new millisecond: a new random part, and random steps for the ids that follow within it."""
+        twelve, low = _unpack(self._entropy(10))
+        self._millis = millis
+        self._head = (millis << 16) | (_VERSION << 12) | (twelve >> 4)
+        # The bit under the variant stays free, so that steps within the millisecond cannot overflow.
+        self._tail = (_VARIANT << 62) | (low >> 3)
+        self._steps = iter(_unpack_steps(self._entropy(_STEPS * 4)))
 
 
 def to_text(id: Id) -> str:

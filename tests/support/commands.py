@@ -123,7 +123,7 @@ class Running:
         )
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to it."""
+        """Send a signal to it; nothing happens if it has ended."""
         self.process.send_signal(number)
 
     def ends(self, seconds: float = PATIENCE) -> int:

@@ -24,8 +24,8 @@ class Zygote:
     def __init__(self, module: str) -> None:
         ours, theirs = socket.socketpair()
         command = [sys.executable, "-m", "tests.support.zygote", module, str(theirs.fileno())]
-        paths = os.pathsep.join([str(ROOT), str(ROOT / "src")])
-        environment = {**os.environ, "PYTHONPATH": paths}
+        paths = [str(ROOT), *filter(None, sys.path)]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
         self._process = subprocess.Popen(command, cwd=ROOT, env=environment, pass_fds=[theirs.fileno()])
         theirs.close()
         self._socket = ours

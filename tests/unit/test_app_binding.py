@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria import InvalidArguments, Noria, ResultTooLarge, TooLarge
+from noria import InvalidArguments, InvalidResult, Noria, ResultTooLarge, TooLarge
 
 SENTINEL = object()
 
@@ -187,13 +187,13 @@ def test_results_are_encoded_or_refused_in_words() -> None:
     assert pack({"a": (1, None)}) == (b'{"a":[1,null]}', "json")
     with pytest.raises(ResultTooLarge, match=r"result of task 'send_mail' is 2,000,002 bytes"):
         pack("x" * 2_000_000)
-    with pytest.raises(TypeError, match="result of task 'send_mail' cannot be written"):
+    with pytest.raises(InvalidResult, match="result of task 'send_mail' cannot be written"):
         pack(object())
-    with pytest.raises(TypeError, match="NaN"):
+    with pytest.raises(InvalidResult, match="NaN"):
         pack([math.nan])
     loop: list[Any] = []
     loop.append(loop)
-    with pytest.raises(TypeError, match="contains itself"):
+    with pytest.raises(InvalidResult, match="contains itself"):
         pack(loop)
     deep: Any = 1
     for _ in range(70):

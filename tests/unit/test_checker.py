@@ -5,6 +5,8 @@ Each bad history differs from a good one in the single thing that is wrong.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from noria.model.outcome import Outcome
@@ -824,9 +826,9 @@ class TestTheEnd:
         ],
         ids=str,
     )
-    def test_counts_that_disagree_with_the_records_are_refused(self, wrong: dict[str, object]) -> None:
+    def test_counts_that_disagree_with_the_records_are_refused(self, wrong: dict[str, Any]) -> None:
         tape = life(Tape())
-        tape.tell(CountsRead(since=tape.mono, final=True, **wrong), "reader")  # type: ignore[arg-type]  # as given
+        tape.tell(CountsRead(since=tape.mono, final=True, **wrong), "reader")
 
         assert tape.codes() == {"I18"}
 
@@ -883,6 +885,22 @@ class TestDuplicates:
         tape.fault("kill", "worker-2")
 
         assert self.twice(tape).codes() == {"D"}
+
+    @pytest.mark.parametrize("paused", [True, False])
+    def test_a_worker_that_wakes_up_late_repeats_what_the_next_one_did(self, paused: bool) -> None:
+        tape = Tape()
+        tape.push("a")
+        tape.lease("a", session=1, starts=1)
+        if paused:
+            tape.fault("pause", "worker-1")
+        tape.end(1)
+        tape.lease("a", session=2, starts=2)
+        tape.done("a", session=2, starts=2)
+        tape.run("a", session=1, starts=1)
+
+        verdict = tape.check()
+        assert {finding.code for finding in verdict.findings} == (set() if paused else {"D"})
+        assert [each.cause for each in verdict.duplicates] == (["pause worker-1"] if paused else [])
 
     def test_a_fault_that_was_over_before_explains_nothing(self) -> None:
         tape = Tape()

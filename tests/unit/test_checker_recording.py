@@ -96,7 +96,7 @@ class Bench:
         self.inner = Scripted()
         self.clock = ManualClock()
         self._folder = folder
-        self.backend = RecordingBackend(self.inner, Recorder(folder, "p", clock=self.clock))  # type: ignore[arg-type]  # scripted
+        self.backend = RecordingBackend(self.inner, Recorder(folder, "p", clock=self.clock))
 
     def facts(self) -> list[Fact]:
         return [event.fact for event in read_history(self._folder)]
@@ -161,7 +161,7 @@ async def test_a_call_that_raises_is_told_as_what_it_leaves(
             await call
 
     told = [fact for fact in bench.facts() if type(fact) in (PushEnd, SettleEnd, EndEnd, AlterEnd)]
-    assert [fact.end for fact in told] == [end] * 4  # type: ignore[union-attr]  # all of these have one
+    assert [fact.end for fact in told] == [end] * 4
     lost = [fact for fact in bench.facts() if isinstance(fact, LeaseLost)]
     assert lost == ([LeaseLost(session=S)] if end == "info" else [])
 
@@ -280,8 +280,8 @@ async def test_outcomes_in_hints_are_told(bench: Bench) -> None:
 async def test_calls_pass_through_unchanged(bench: Bench) -> None:
     bench.inner.answers = {"find": "page", "overdue": ["s"], "notify": None, "start": None, "aclose": None}
 
-    assert await bench.backend.find("query", A, 3) == "page"  # type: ignore[arg-type, comparison-overlap]  # scripted
-    assert await bench.backend.overdue() == ["s"]  # type: ignore[comparison-overlap]  # scripted
+    assert await bench.backend.find("query", A, 3) == "page"
+    assert await bench.backend.overdue() == ["s"]
     await bench.backend.notify("custom:a", b"x")
     await bench.backend.start()
     await bench.backend.aclose()

@@ -12,21 +12,26 @@ from collections.abc import Iterator
 import pytest
 
 from noria.cli.departure import Departure
-from noria.cli.signals import Ears
+from noria.cli.signals import Ears, Presses
 
 WAIT = 10.0
 
 
 class Heard:
-    """What was heard, and a way to wait for it."""
+    """What was heard, and a way to wait for it; its clock moves a second at each look."""
 
     def __init__(self) -> None:
+        self.now = 0.0
         self.signals: list[tuple[int, int]] = []
         self._more = threading.Semaphore(0)
 
     def __call__(self, number: int, count: int) -> None:
         self.signals.append((number, count))
         self._more.release()
+
+    def clock(self) -> float:
+        self.now += 1.0
+        return self.now
 
     def wait(self) -> None:
         assert self._more.acquire(timeout=WAIT)
@@ -35,7 +40,7 @@ class Heard:
 @pytest.fixture
 def heard() -> Iterator[Heard]:
     found = Heard()
-    ears = Ears(found)
+    ears = Ears(found, found.clock)
     ears.open()
     yield found
     ears.close()
@@ -57,9 +62,15 @@ def test_a_signal_is_heard_once_although_the_pipe_was_taken(heard: Heard) -> Non
     assert [count for _, count in heard.signals] == [1, 2]
 
 
+def test_an_echo_of_a_signal_is_not_a_second_one() -> None:
+    presses = Presses()
+    moments = [5.0, 5.01, 5.2, 6.0, 6.1, 60.0]
+    assert [presses.press(now) for now in moments] == [1, 0, 0, 2, 0, 3]
+
+
 def test_everything_is_put_back() -> None:
     before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
-    ears = Ears(lambda number, count: None)
+    ears = Ears(lambda number, count: None, lambda: 0.0)
     ears.open()
     ears.close()
     assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import click
 import pytest
@@ -105,3 +107,18 @@ def test_json_is_one_object_and_nothing_else(capsys: pytest.CaptureFixture[str])
     assert {"noria", "python", "sqlite", "platform"} <= json.loads(captured.out).keys()
     assert captured.out.count("\n") == 1
     assert captured.err == ""
+
+
+@pytest.mark.parametrize(
+    ("code", "unwanted"),
+    [
+        ("import noria", ("click", "rich", "uvloop")),
+        ("from noria.cli import main; main.run(['version'])", ("rich", "uvloop", "noria.cli.jobs")),
+    ],
+)
+def test_nothing_is_imported_before_it_is_wanted(code: str, unwanted: tuple[str, ...]) -> None:
+    check = f"import sys; {code}; found = {{*sys.modules}} & {{*{unwanted!r}}}; sys.exit(str(found) if found else 0)"
+    done = subprocess.run(
+        [sys.executable, "-c", check], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert done.returncode == 0, done.stderr

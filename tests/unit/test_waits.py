@@ -60,11 +60,11 @@ def _ends(value: ast.expr, names: Names, own: set[str]) -> bool:
         return False  # a future, a task: whoever finishes it may be gone
     if _is_call_of(value, names, _BOUNDED_CALLS):
         return True
-    name = names.resolve(value.func) or ""
-    if name.startswith("noria."):
+    name = names.resolve(value.func)
+    if name is not None and name.startswith("noria."):
         return not name.startswith("noria.aio.")
-    owner, _, method = name.rpartition(".")
-    if owner in {"", "self", "cls"}:
+    owner, _, method = (name or "").rpartition(".")
+    if name is not None and owner in {"", "self", "cls"}:
         return method in own
     called = value.func.attr if isinstance(value.func, ast.Attribute) else ""
     return called in own - _WAITING_WORDS

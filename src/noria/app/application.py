@@ -23,7 +23,7 @@ from noria.app.sync import Sync, enqueue_many
 from noria.app.task import TaskFunction
 from noria.backends.contract import Backend
 from noria.clock import Clock, SystemClock
-from noria.errors import ConfigError, TaskDefinitionError, UnknownTask
+from noria.errors import ConfigError, InvalidOption, TaskDefinitionError, UnknownTask, shown
 from noria.ids import Entropy, IdSource
 from noria.model.task import TaskDef
 from noria.worker import Worker
@@ -130,10 +130,10 @@ class Noria:
         Raises:
             UnknownTask: none is declared; the message names the nearest one.
         """
-        try:
-            return self._tasks[name]
-        except KeyError:
-            raise UnknownTask(f"no task {name!r:.100} is declared; {nearest(name, self._tasks)}") from None
+        found = self._tasks.get(name) if isinstance(name, str) else None
+        if found is None:
+            raise UnknownTask(f"no task {shown(name)} is declared; {nearest(name, self._tasks)}")
+        return found
 
     def _register(self, definition: TaskDef, binding: Binding, /) -> TaskFunction[..., Any, ..., Any]:
         name = definition.name
@@ -203,6 +203,8 @@ class Noria:
             NotRunning: the application is not open on this event loop.
         """
         check_names("a worker", settings, WorkerOptions.__annotations__)
+        if observer is not None and not callable(observer):
+            raise InvalidOption(f"observer must be a function, not {shown(observer)}", field="observer")
         return Worker(
             self.backend,
             self.tasks,

@@ -11,11 +11,13 @@ from msgspec.structs import astuple
 
 from noria.app.signature import Signature
 from noria.codecs import DEFAULT, Decode, Misfit, Oversize, find_codec
-from noria.errors import InvalidArguments, ResultTooLarge, TooLarge
+from noria.errors import InvalidArguments, InvalidResult, ResultTooLarge, TooLarge
 from noria.model.limits import MAX_BODY, MAX_RESULT
 from noria.model.task import Arguments
 
 _QUOTED: Final = re.compile(r"'([^']*)'")
+_NO_WORDS: Final[dict[str, Any]] = {}
+"""Keyword arguments of a call that has none; never written to."""
 _GOT: Final = re.compile(r"got \w+")
 
 
@@ -69,6 +71,8 @@ class Binding:
         if self._has_defaults:
             values = self._filled(values)
         count = self._signature.by_position
+        if count == len(values):
+            return values, _NO_WORDS
         return values[:count], dict(zip(self._fields[count:], values[count:], strict=True))
 
     def pack_result(self, value: Any) -> tuple[bytes, str]:
@@ -76,14 +80,14 @@ class Binding:
 
         Raises:
             ResultTooLarge: it is larger or nested deeper than the limit.
-            TypeError: it cannot be stored.
+            InvalidResult: it cannot be encoded.
         """
         try:
             return DEFAULT.encode(value, MAX_RESULT), DEFAULT.name
         except Oversize as misfit:
             raise ResultTooLarge(misfit.of(f"the result of task {self._task!r}")) from None
         except Misfit as misfit:
-            raise TypeError(misfit.of(f"the result of task {self._task!r}")) from misfit.__cause__
+            raise InvalidResult(misfit.of(f"the result of task {self._task!r}")) from misfit.__cause__
 
     def unpack_result(self, result: bytes, codec: str) -> Any:
         """Decode a stored result into the function's return type.

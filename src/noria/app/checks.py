@@ -8,12 +8,15 @@ from typing import Any, Final
 from uuid import UUID
 
 from noria import ids
-from noria.errors import InvalidOption, TaskDefinitionError
+from noria.errors import InvalidOption, TaskDefinitionError, shown
 from noria.model.backoff import Backoff
 from noria.model.limits import MAX_DELAY
 from noria.model.names import MAX_KEY, MAX_TAG, MAX_TAGS, check_name, check_text
 
 Check = Callable[[str, Any], Any]
+
+_LAST: Final = 253_402_214_400.0
+"""The last day of the year 9999, in whatever zone."""
 
 SHORTEST: Final = 0.001
 """Time limits are at least a millisecond; backends count in these."""
@@ -42,6 +45,22 @@ def whole(least: int, most: int) -> Check:
     return check
 
 
+def patience(name: str, value: Any) -> float | None:
+    """Seconds to wait: a number, of which less than none is none; None waits as long as it takes."""
+    if value is None:
+        return None
+    if not is_number(value) or value != value:
+        raise refusal(name, "a number of seconds, or None", value)
+    return float(max(0.0, min(value, MAX_DELAY)))
+
+
+def text(name: str, value: Any) -> str:
+    """Any text that Unicode knows, also none."""
+    if isinstance(value, str) and value.encode(errors="ignore").decode() == value:
+        return value
+    raise refusal(name, "text", value)
+
+
 def maybe(check: Check) -> Check:
     """None, or what `check` takes."""
     return lambda name, value: None if value is None else check(name, value)
@@ -56,7 +75,10 @@ def moment(name: str, value: Any) -> float:
             f"{name} is a date without zone, so nobody can say when it is; give it one, such as datetime.UTC",
             field=name,
         )
-    return value.timestamp()
+    seconds = value.timestamp()
+    if 0 <= seconds <= _LAST:
+        return seconds
+    raise refusal(name, "a time from 1970 to 9999", value)
 
 
 def queue(name: str, value: Any) -> str:
@@ -121,8 +143,4 @@ def is_number(value: object) -> bool:
 
 def refusal(name: str, wanted: str, value: object) -> InvalidOption:
     """The error for a value that an option does not take."""
-    try:
-        shown = repr(value)[:60]
-    except Exception:  # noqa: BLE001 - a value that cannot even be shown must not hide what is wrong with it
-        shown = f"that {type(value).__name__}"
-    return InvalidOption(f"{name} must be {wanted}, not {shown}", field=name)
+    return InvalidOption(f"{name} must be {wanted}, not {shown(value)}", field=name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, cast
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
@@ -62,13 +63,16 @@ def read_url(url: str) -> Sqlite:
 
 
 def without_credentials(url: str) -> str:
-    """The URL as it may be shown: without user, password and options."""
-    try:
-        parts = urlsplit(url)
-        host = parts.netloc.rpartition("@")[2]
-    except (ValueError, TypeError, AttributeError):
+    """The URL as it may be shown: without user, password and options.
+
+    Cut by hand: a parser ends the host at the first "/", "?" or "#", which people write into passwords.
+    """
+    scheme, found, rest = url.partition("://") if isinstance(url, str) else ("", "", "")
+    if not found or not scheme.isascii() or not scheme.replace("+", "").isalnum():
         return "(a malformed URL)"
-    return f"{parts.scheme}://{host}{parts.path}"[:200]
+    if not rest.startswith("/"):
+        rest = rest.rpartition("@")[2]
+    return f"{scheme}://{re.split('[?#]', rest)[0]}"[:200]
 
 
 def _split(url: object) -> SplitResult:

@@ -7,13 +7,15 @@ from collections.abc import AsyncIterator, Iterable
 from msgspec import Struct
 
 from noria import ids
+from noria.app import checks
 from noria.app.alter import altered
 from noria.app.link import Links
 from noria.app.status import JobStatus, StateWord, status_of
 from noria.backends.contract import Altered, Change, Query
-from noria.errors import JobNotFound, WrongState
+from noria.errors import InvalidName, InvalidOption, JobNotFound, WrongState, shown
 from noria.ids import Id
 from noria.model.limits import MAX_BATCH
+from noria.model.names import check_name
 
 
 class DeadPage(Struct, frozen=True):
@@ -67,9 +69,11 @@ class DeadLetters:
             tasks, queues: only of any of these; empty for all.
 
         Raises:
-            InvalidInput: `after` is not a UUID.
+            InvalidInput: `after` is not a UUID, `limit` is no whole number, or a name is none.
         """
-        query = Query(dead=True, tasks=tuple(tasks), queues=tuple(queues))
+        query = Query(dead=True, tasks=_names("task", tasks), queues=_names("queue", queues))
+        if not isinstance(limit, int):
+            raise InvalidOption(f"limit must be a whole number, not {shown(limit)}", field="limit")
         start = ids.from_text(after) if after is not None else None
         found = await self._links.here().backend.find(query, start, min(max(limit, 1), MAX_BATCH))
         following = ids.to_text(found.next) if found.next is not None else None
@@ -101,7 +105,7 @@ class DeadLetters:
 
     async def discard(self, jobs: Iterable[str], note: str = "") -> list[Dealt]:
         """Keep the records of these jobs, but count them as dead letters no more; as `retry`."""
-        return await self._change(jobs, Change(kind="discard", note=note))
+        return await self._change(jobs, Change(kind="discard", note=checks.text("note", note)))
 
     async def _change(self, jobs: Iterable[str], change: Change) -> list[Dealt]:
         targets = [ids.from_text(job) for job in jobs]
@@ -112,6 +116,12 @@ class DeadLetters:
             answers = await backend.alter(batch, change)
             dealt += [_dealt(id, change, answer) for id, answer in zip(batch, answers, strict=True)]
         return dealt
+
+
+def _names(kind: str, names: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise InvalidName(f"{kind}s must be a list of names, not {shown(names)}", field=kind)
+    return tuple(check_name(kind, name) for name in names)
 
 
 def _dealt(id: Id, change: Change, answer: Altered) -> Dealt:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from noria import ids
 from noria.backends.contract import Outline
 from noria.codecs import Misfit
-from noria.errors import JobCancelled, JobError, JobExpired, JobFailed, ResultGone
+from noria.errors import InvalidResult, JobCancelled, JobExpired, JobFailed, ResultGone
 from noria.ids import Id
 from noria.model.job import Record
 from noria.model.outcome import Failure
@@ -64,7 +64,7 @@ def value_of(ending: Ending, id: Id, decode: DecodeResult) -> Any:
     Raises:
         JobFailed, JobCancelled, JobExpired: it ended without a value.
         ResultGone: its value is no longer kept.
-        JobError: its value is not of the type that the task declares.
+        InvalidResult: its value is not of the type that the task declares.
     """
     job = ids.to_text(id)
     if ending.state is not State.SUCCEEDED:
@@ -74,12 +74,10 @@ def value_of(ending: Ending, id: Id, decode: DecodeResult) -> Any:
     try:
         return decode(ending.result, ending.codec)
     except Misfit as misfit:
-        error = JobError(
+        raise InvalidResult(
             f"job {job} succeeded, but not with what its task declares to return: {misfit.of('the result')}",
             job_id=job,
-        )
-        error.state = State.SUCCEEDED.word
-        raise error from misfit.__cause__
+        ) from misfit.__cause__
 
 
 def _raise(ending: Ending, job: str) -> NoReturn:

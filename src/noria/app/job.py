@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct
 
 from noria import ids
+from noria.app import checks
 from noria.app.alter import altered
 from noria.app.ending import DecodeResult, value_of
 from noria.app.explain import explain
@@ -63,9 +64,11 @@ class Job(Generic[T_co]):
             JobCancelled, JobExpired: it ended without a value.
             ResultGone: it succeeded, and its value is no longer kept.
             WaitTimeout: it had not ended in time; it goes on.
-            JobError: its value is not of the type that the task declares.
+            InvalidResult: it succeeded, and its value is not of the type that the task declares.
+            InvalidOption: `timeout` is no number of seconds.
         """
-        ending = await self._links.here().outcomes.wait(self._id, timeout)
+        seconds = checks.patience("timeout", timeout)
+        ending = await self._links.here().outcomes.wait(self._id, seconds)
         value: T_co = value_of(ending, self._id, self._decode)
         return value
 
@@ -85,7 +88,7 @@ class Job(Generic[T_co]):
             its state afterwards: "cancelled"; "running" if its worker has yet to end it; or the final state
             that it had reached before.
         """
-        return await self._alter(Change(kind="cancel", note=reason))
+        return await self._alter(Change(kind="cancel", note=checks.text("reason", reason)))
 
     async def retry(self) -> StateWord:
         """Queue a failed, cancelled or expired job again, with fresh attempts and no time bounds.

@@ -69,6 +69,13 @@ class Link:
                 raise InvalidInput(f"the backend refused a job of task {job.task!r}: {receipt.why}")
         return receipts
 
+    async def push_one(self, job: NewJob) -> list[Receipt]:
+        """Enqueue a job that somebody is likely to wait for.
+
+        Raises: as `push`.
+        """
+        return await self.push(self.outcomes.expect((job,)))
+
     def _fault(self, name: str, error: BaseException) -> None:
         log.error("%s failed; waiters go on by polling", name, exc_info=error)
 

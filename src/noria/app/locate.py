@@ -70,8 +70,8 @@ def _load_module(name: str) -> ModuleType:
 
 
 def _load_file(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise ConfigError(f"there is no file {str(path)!r}; {_FORMS}")
+    if not _is_file(path):
+        raise ConfigError(f"there is no file {str(path)!r:.300}; {_FORMS}")
     path = path.resolve()
     name = path.stem
     loaded = sys.modules.get(name)
@@ -80,6 +80,13 @@ def _load_file(path: Path) -> ModuleType:
     if loaded is not None or not name.isidentifier():
         name = f"noria_app_{re.sub(r'[^A-Za-z0-9]', '_', str(path))}"
     return _execute(name, path)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # too long a name, or a folder that may not be entered
+        return False
 
 
 def _execute(name: str, path: Path) -> ModuleType:

@@ -9,8 +9,11 @@ from typing import Any, Final, Literal, TypedDict
 from uuid import UUID
 
 from noria.app import checks
-from noria.errors import InvalidOption
+from noria.errors import InvalidOption, shown
 from noria.model.backoff import Backoff
+
+_LONGEST: Final = 200
+"""Characters of a wrong name that are compared: comparing takes time that grows with their number."""
 
 Checks = Mapping[str, checks.Check]
 """For each option the function (name, value) -> checked value; raises `InvalidOption`."""
@@ -117,13 +120,15 @@ def check_names(what: str, given: Iterable[str], allowed: Collection[str]) -> No
     """
     for name in given:
         if name not in allowed:
-            raise InvalidOption(f"{what} has no option {name!r:.60}; {nearest(name, allowed)}", field=name)
+            raise InvalidOption(f"{what} has no option {shown(name)}; {nearest(name, allowed)}", field=name)
 
 
-def nearest(name: str, allowed: Collection[str]) -> str:
+def nearest(name: object, allowed: Collection[str]) -> str:
     """A hint for who wrote a name that does not exist: the one that was probably meant, or all there are."""
-    near = get_close_matches(name, allowed, 1, 0.5)
-    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(allowed))}"
+    near = get_close_matches(name[:_LONGEST], allowed, 1, 0.5) if isinstance(name, str) else []
+    if near:
+        return f"did you mean {near[0]!r}?"
+    return f"there are {', '.join(sorted(allowed))}" if allowed else "there are none"
 
 
 def _moment_or_seconds(name: str, value: Any) -> Ahead | float:

@@ -1,16 +1,20 @@
 """Waiting for jobs: one listener and few reads for any number of waiters.
 
 A waiter is entered before its job is read, and the read asks for a hint in the same step, so that no
-outcome can slip between the two. Hints may be lost: who still waits after a while is read again.
+outcome can slip between the two. Once somebody has waited here, jobs are enqueued with the channel in them:
+then their outcomes come by themselves, and waiting needs no read at all. Hints may be lost: who still waits
+after a while is read again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from noria import aio, ids
 from noria.aio import Crew
@@ -18,9 +22,13 @@ from noria.app.ending import Ending, ending_in, ending_of
 from noria.backends.contract import Backend, Hint, Outline, Parts
 from noria.errors import BackendError, JobNotFound, NoriaError, WaitTimeout
 from noria.ids import Id
+from noria.model.job import NewJob
 from noria.model.limits import MAX_BATCH, POLL
 
 log = logging.getLogger("noria.app")
+
+MOST_EXPECTED: Final = 2_000
+"""Jobs of this process whose outcomes are kept for who may yet wait for them; older ones are read instead."""
 
 _outlines = msgspec.json.Decoder(list[Outline])
 
@@ -38,8 +46,21 @@ class Outcomes:
         self._crew = crew
         self._waiting: dict[Id, set[asyncio.Future[Ending]]] = {}
         self._asked: dict[Id, None] = {}
+        # Jobs that were enqueued with our channel in them, and how they ended, as far as we were told.
+        self._expected: dict[Id, Ending | None] = {}
         self._reading = self._polling = self._began = False
         self._listening = asyncio.Event()
+
+    def expect(self, jobs: Sequence[NewJob]) -> Sequence[NewJob]:
+        """Have the outcomes of jobs that are about to be enqueued told here, if anybody ever waits here."""
+        if not self._listening.is_set():
+            return jobs
+        for job in jobs:
+            self._expected[job.id] = None
+        while len(self._expected) > MOST_EXPECTED:
+            del self._expected[next(iter(self._expected))]
+        channel = self._backend.reply_channel
+        return [replace(job, reply=channel) for job in jobs]
 
     async def wait(self, id: Id, seconds: float | None) -> Ending:
         """Wait until a job has ended.
@@ -49,10 +70,15 @@ class Outcomes:
             WaitTimeout: the seconds were over first.
             BackendError: the job could not be read.
         """
+        told = self._expected.get(id)
+        if told is not None:
+            del self._expected[id]
+            return told
         future: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(id, set()).add(future)
         self._begin()
-        self._ask((id,))
+        if id not in self._expected:
+            self._ask((id,))
         scope = aio.bounded(seconds)
         try:
             async with scope:
@@ -158,14 +184,19 @@ class Outcomes:
         if not outlines:
             self._ask(self._waiting)
         for outline in outlines:
-            id = Id(bytes.fromhex(outline.id))
-            if id not in self._waiting:
-                continue
-            ending = ending_in(outline)
-            if ending is None:
-                self._ask((id,))
-            else:
-                self._resolve(id, ending)
+            self._told(Id(bytes.fromhex(outline.id)), ending_in(outline))
+
+    def _told(self, id: Id, ending: Ending | None) -> None:
+        """A job has ended; how is not always said."""
+        if ending is None:
+            self._expected.pop(id, None)
+            self._ask(each for each in (id,) if each in self._waiting)
+            return
+        if id in self._waiting:
+            self._expected.pop(id, None)
+            self._resolve(id, ending)
+        elif id in self._expected:
+            self._expected[id] = ending
 
     async def _poll(self) -> None:
         try:

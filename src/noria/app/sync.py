@@ -14,7 +14,7 @@ from noria.app.link import Links
 from noria.app.loop_thread import LoopThread
 from noria.app.status import JobStatus, StateWord
 from noria.app.task import Enqueuer
-from noria.errors import NotRunning
+from noria.errors import InvalidInput, NotRunning, shown
 from noria.model.limits import POLL
 
 P = ParamSpec("P")
@@ -115,5 +115,11 @@ def _loop_runs_here() -> bool:
 
 async def enqueue_many(links: Links, drafts: list[Draft[R]]) -> list[Job[R]]:
     """Push drafts through the link of the loop that runs; the jobs in order."""
+    for place, draft in enumerate(drafts):
+        if not isinstance(draft, Draft):
+            raise InvalidInput(
+                f"drafts[{place}] is {shown(draft)}, no draft of a job; make drafts with task.job(...)",
+                field="drafts",
+            )
     receipts = await links.here().push([draft.new for draft in drafts])
     return [draft.job(receipt) for draft, receipt in zip(drafts, receipts, strict=True)]

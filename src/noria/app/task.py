@@ -53,7 +53,7 @@ class Enqueuer(Generic[P, R]):
                 `app.enqueue_many` to be able to repeat it safely.
         """
         draft = self._draft(args, kwargs)
-        [receipt] = await self._links.here().push((draft.new,))
+        [receipt] = await self._links.here().push_one(draft.new)
         return draft.job(receipt)
 
     def job(self, *args: P.args, **kwargs: P.kwargs) -> Draft[R]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import importlib.util
 import logging
 import signal
@@ -18,6 +19,7 @@ from noria.cli.quantities import duration
 from noria.cli.signals import Ears
 from noria.cli.target import opened
 from noria.cli.traces import is_ours, users_trace
+from noria.clock import SystemClock
 from noria.errors import NoriaError
 from noria.worker import Exit, Worker, WorkerSettings
 from noria.worker.worker import Observer
@@ -72,8 +74,9 @@ class Service:
 
     async def _serve(self) -> Exit:
         stopping = _Stopping(asyncio.get_running_loop(), self.settings.grace, self.departure)
-        Ears(stopping.heard).open()
+        Ears(stopping.heard, SystemClock().monotonic).open()
         async with opened(self.app, self.timeout):
+            _spare_the_collector()
             worker = make_worker(self.app, self.settings, self.observer)
             stopping.watch(worker)
             await self.ready(self.app)
@@ -83,6 +86,16 @@ class Service:
                 raise
             except Exception as error:
                 raise _blamed(error) from error
+
+
+def _spare_the_collector() -> None:
+    """Have the garbage collector look less often, and not at what stays for the life of the process.
+
+    Each job leaves dozens of objects for a moment and no cycles: the usual thresholds made it a tenth of the work.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 100)
 
 
 def _blamed(error: Exception) -> Exception:

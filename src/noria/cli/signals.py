@@ -15,8 +15,28 @@ from typing import Any, Final
 
 STOPPING: Final = (signal.SIGTERM, signal.SIGINT)
 
+ECHO: Final = 0.3
+"""Seconds within which a second signal is taken for an echo: what starts a worker (timeout, uv run, a container's
+init) often passes on what the terminal has sent to all. Nobody presses Ctrl-C twice as fast."""
+
 Heard = Callable[[int, int], None]
 """(signal number, how many so far); called from a thread."""
+
+
+class Presses:
+    """Counts signals as people mean them, echoes left out."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._last = float("-inf")
+
+    def press(self, now: float) -> int:
+        """Which press a signal is that comes at `now`, from 1; 0 for an echo."""
+        if now - self._last < ECHO:
+            return 0
+        self._last = now
+        self._count += 1
+        return self._count
 
 
 class Ears:
@@ -24,11 +44,13 @@ class Ears:
 
     Args:
         heard: told of each.
+        monotonic: seconds that never go back.
     """
 
-    def __init__(self, heard: Heard) -> None:
+    def __init__(self, heard: Heard, monotonic: Callable[[], float]) -> None:
         self._heard = heard
-        self._count = 0
+        self._monotonic = monotonic
+        self._presses = Presses()
         self._lock = threading.Lock()
         self._near, self._far = socket.socketpair()
         self._far.setblocking(False)
@@ -65,6 +87,6 @@ class Ears:
         if number not in STOPPING:
             return
         with self._lock:
-            self._count += 1
-            count = self._count
-        self._heard(number, count)
+            count = self._presses.press(self._monotonic())
+        if count:
+            self._heard(number, count)

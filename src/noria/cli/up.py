@@ -20,6 +20,7 @@ from noria.cli.worker import settings_of
 from noria.cli.writer import LineWriter
 from noria.clock import SystemClock
 from noria.model.outcome import Settlement
+from noria.model.state import State
 from noria.worker import WorkerSettings
 from noria.worker.run import Run
 
@@ -62,9 +63,11 @@ def up(ctx: click.Context, /, named: str | None, **given: Any) -> None:
 
 
 def teller(stream: LineWriter, out: Output, wall: Callable[[], float]) -> Callable[[Run, Settlement], None]:
-    """Writes a line for each outcome, and never waits for whoever reads it."""
+    """Writes a line for each attempt that ended, and never waits for whoever reads it."""
 
     def tell(run: Run, end: Settlement) -> None:
+        if end.state is State.QUEUED:
+            return  # handed back: it has not ended, and goes on elsewhere
         now = wall()
         if out.json:
             stream.write(to_json(outcomes.resource(run, end, now)))

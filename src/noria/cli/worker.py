@@ -101,7 +101,8 @@ async def _say_what_runs(app: Noria, settings: WorkerSettings, flags: Flags) -> 
 
 def observe(run: Run, end: Settlement) -> None:
     """Log an outcome: what failed always, what went well only in detail."""
-    level = logging.DEBUG if end.failure is None or end.state is State.SCHEDULED else logging.WARNING
+    usual = end.failure is None or end.state in (State.SCHEDULED, State.QUEUED)
+    level = logging.DEBUG if usual else logging.WARNING
     if log.isEnabledFor(level):
         tally, id = run.lease.tally, ids.to_text(end.id)
         attempt, why = f"{tally.spent + 1} of {tally.attempts}", summary(end.failure)

@@ -34,7 +34,8 @@ class Json:
             raise Misfit("contains itself, or is nested hundreds of levels deep") from None
         except Exception as error:  # also whatever a class of the user raises while it is read
             raise _unwritable(error) from error
-        _check_size(body, limit)
+        if len(body) > MAX_DEPTH:
+            _check_size(body, limit)
         # Where a NaN was written there is a null; most bodies have none, and are not searched.
         if b"null" in body and _has_nonfinite(msgspec.to_builtins(value, enc_hook=dump_model)):
             raise Misfit("holds NaN or infinity, for which JSON has no word; use None or text")
@@ -45,7 +46,8 @@ class Json:
         decode = msgspec.json.Decoder(shape, dec_hook=load_model).decode
 
         def checked(body: bytes) -> Any:
-            if limit is not None:
+            # What has fewer bytes than levels are allowed is neither too large nor too deep.
+            if limit is not None and len(body) > MAX_DEPTH:
                 _check_size(body, limit)
             try:
                 return decode(body)

@@ -51,7 +51,7 @@ class Backoff(Struct, frozen=True, omit_defaults=True):
         try:
             bound = min(self.cap, self.base * self.factor ** (max(spent, 1) - 1))
         except OverflowError:
-            bound = self.cap
+            bound = self.cap if self.base else 0.0
         return bound * chance() if self.jitter == "full" else bound
 
     def refuses(self, error: BaseException) -> bool:
@@ -65,7 +65,7 @@ def _is_exception(each: object) -> bool:
 
 def _check(field: str, value: object, least: float) -> None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not least <= float(value) < 1e12:  # type: ignore[arg-type]  # a number by now
+    if not is_number or not least <= value < 1e12:  # type: ignore[operator]  # a number by now
         raise InvalidOption(
             f"{field} must be a number of at least {least:g}, not {shown(value)}", field=f"retry.{field}"
         )

@@ -144,7 +144,7 @@ class Record(Struct, frozen=True, kw_only=True):
         began: when its current or last start was leased.
         finished: when it reached its final state.
         cancelling: it runs, and its cancellation was asked for.
-        erased: its result is no longer kept.
+        result: None also when the job succeeded and its result is no longer kept.
     """
 
     id: Id

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -29,6 +29,8 @@ class Outcome(IntEnum):
         """The outcome as code, REST, CLI and docs write it."""
         return self.name.lower()
 
+
+_MAX_TYPE: Final = 200
 
 Reason = Literal[
     "exception",
@@ -66,8 +68,12 @@ class Failure(Struct, frozen=True, omit_defaults=True):
     @staticmethod
     def of(reason: Reason, message: str, *, type: str = "", traceback: str = "") -> Failure:
         """A failure whose texts are cut to what is kept, and can be stored whatever they hold."""
+        # Cut before and after: a message may have megabytes, and escapes make it longer.
         return Failure(
-            reason, _fit(message)[:MAX_MESSAGE], _fit(type)[:200], _fit(traceback)[-MAX_TRACEBACK:]
+            reason,
+            _fit(message[:MAX_MESSAGE])[:MAX_MESSAGE],
+            _fit(type[:_MAX_TYPE])[:_MAX_TYPE],
+            _fit(traceback[-MAX_TRACEBACK:])[-MAX_TRACEBACK:],
         )
 
 

@@ -26,7 +26,7 @@ class TaskDef:
         unpack: decodes and validates a body: (body, codec) -> positional and keyword arguments.
             Raises `InvalidArguments`.
         pack_result: encodes what the handler returned: value -> (bytes, codec). Raises `ResultTooLarge`, or
-            whatever the encoder raises for a value that it cannot encode.
+            `InvalidResult` for a value that cannot be encoded.
     """
 
     name: str

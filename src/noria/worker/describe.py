@@ -1,52 +1,45 @@
-"""Exceptions as text, whatever they are made of; and what a handler meant by raising them."""
+"""Exceptions as text, whatever they are made of."""
 
 from __future__ import annotations
 
 import traceback
 from types import TracebackType
 
-from noria.errors import Cancel, Control, Fail, InvalidArguments, Retry, Snooze
+from noria.errors import Control
+from noria.model.limits import MAX_MESSAGE
 from noria.model.outcome import Failure, Reason
 
 _OURS = "/noria/worker/"
+_LONGEST_LINE = MAX_MESSAGE
 
 
 def describe(error: BaseException, reason: Reason = "exception") -> Failure:
     """The failure that an exception stands for. Never raises, however odd the exception."""
-    kind = type(error)
-    name = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
-    return Failure.of(reason, _text(error), type=name, traceback=_trace(error))
+    return Failure.of(reason, _text(error), type=_name(type(error)), traceback=_trace(error))
 
 
-def reason_of(error: BaseException) -> Reason:
-    """The stable word for what a handler raised."""
-    match error:
-        case Retry():
-            return "retry"
-        case Fail():
-            return "fail"
-        case Cancel():
-            return "cancelled"
-        case Snooze():
-            return "snoozed"
-        case InvalidArguments():
-            return "arguments"
-        case _:
-            return "exception"
+def _name(kind: type[BaseException]) -> str:
+    try:
+        return f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
+    except BaseException:  # noqa: BLE001 - a metaclass may break even this
+        return type.__repr__(kind)
 
 
 def _text(error: BaseException) -> str:
     try:
-        return str(error)
+        # Joined, it is a plain text, whatever subclass of one __str__ gave.
+        return "".join([str(error)])
     except BaseException as second:  # noqa: BLE001 - a broken __str__ must not break the worker
         return f"<its message cannot be read: {type(second).__name__}>"
 
 
 def _trace(error: BaseException) -> str:
-    if isinstance(error, Control):
+    if issubclass(type(error), Control):
         return ""
     try:
-        return "".join(traceback.format_exception(type(error), error, _own_frames(error.__traceback__)))
+        lines = traceback.format_exception(type(error), error, _own_frames(error.__traceback__))
+        # A line may be a message of megabytes, before which no frame would be kept.
+        return "".join([line[:_LONGEST_LINE] for line in lines])
     except BaseException as second:  # noqa: BLE001 - as above, for exceptions that cannot be formatted
         return f"<its traceback cannot be formatted: {type(second).__name__}>"
 

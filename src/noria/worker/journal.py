@@ -90,7 +90,7 @@ class FileJournals:
     def remains(self) -> Iterator[list[Remains]]:
         files = [found for path in sorted(self._folder.glob("*" + _SUFFIX)) if (found := _claim(path))]
         try:
-            yield [_read(file, self._host) for _, file in files if _complete(file)]
+            yield [told for _, file in files if (told := _read(file, self._host))]
             for path, _ in files:
                 path.unlink(missing_ok=True)
         finally:
@@ -117,7 +117,9 @@ class FileJournal:
         _SLOT.pack_into(self._map, _HEAD.size + slot * _SLOT.size, id, starts, _BEGUN)
 
     def clear(self, slot: int) -> None:
-        self._map[_HEAD.size + slot * _SLOT.size + _MARK] = 0
+        # A handler that ignored its end may outlive the session.
+        if not self._map.closed:
+            self._map[_HEAD.size + slot * _SLOT.size + _MARK] = 0
 
     def close(self) -> None:
         self._path.unlink(missing_ok=True)
@@ -141,13 +143,14 @@ def _claim(path: Path) -> tuple[Path, int] | None:
     return None
 
 
-def _complete(file: int) -> bool:
-    return os.pread(file, len(_MAGIC), 0) == _MAGIC
-
-
-def _read(file: int, host: str) -> Remains:
+def _read(file: int, host: str) -> Remains | None:
+    """What a journal tells; None if it is torn. Its session is ended as overdue then."""
     data = os.pread(file, os.fstat(file).st_size, 0)
+    if len(data) < _HEAD.size or not data.startswith(_MAGIC):
+        return None
     _, session, pid, slots, _ = _HEAD.unpack_from(data)
+    if len(data) != _HEAD.size + slots * _SLOT.size:
+        return None
     rows = (_SLOT.unpack_from(data, _HEAD.size + slot * _SLOT.size) for slot in range(slots))
     started = tuple(Fence(Id(id), starts) for id, starts, mark in rows if mark == _BEGUN)
     cause = f"the worker process {pid} on {host} died; its run journal shows that this job had begun"

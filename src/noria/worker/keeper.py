@@ -96,6 +96,9 @@ class StandIn:
 
     It has its own connection: the loop's may be in the middle of an exchange. A loop that is only slow renews
     by itself, so this thread costs a wake-up ten times a beat.
+
+    Args:
+        failed: hears, in the thread, of an error that has ended it.
     """
 
     def __init__(
@@ -108,6 +111,7 @@ class StandIn:
         clock: Clock,
         vitals: Callable[[], Vitals],
         culprit: Callable[[], str],
+        failed: Callable[[BaseException], None],
     ) -> None:
         self._connect = connect
         self._beat = beat
@@ -116,6 +120,7 @@ class StandIn:
         self._clock = clock
         self._vitals = vitals
         self._culprit = culprit
+        self._failed = failed
         self._loop_thread = threading.get_ident()
         self._stop = threading.Event()
         self._keeper: Keeper | None = None
@@ -133,6 +138,15 @@ class StandIn:
             self._thread.join(timeout=1.0)
 
     def _watch(self) -> None:
+        try:
+            self._look()
+        except Exception as error:  # noqa: BLE001 - nobody hears of what a thread raises
+            self._failed(error)
+        finally:
+            if self._keeper is not None:
+                self._keeper.close()
+
+    def _look(self) -> None:
         pause = min(self._every / _LOOKS_PER_BEAT, self._blocked_after / 2)
         while not self._stop.wait(pause):
             now = self._clock.monotonic()
@@ -140,8 +154,6 @@ class StandIn:
             self._report(now, silent)
             if silent > self._every - pause and now - self._beat.pulse.renewed >= self._every:
                 self._renew(now)
-        if self._keeper is not None:
-            self._keeper.close()
 
     def _renew(self, now: float) -> None:
         try:

@@ -19,15 +19,19 @@ from noria.ids import Id
 from noria.model import outcome as ends
 from noria.model.backoff import Chance
 from noria.model.job import Lease
+from noria.model.limits import MAX_DELAY
 from noria.model.outcome import End, Failure, Outcome, Settlement
 from noria.model.task import Executor, TaskDef
 from noria.worker.context import Context
-from noria.worker.describe import describe, reason_of
+from noria.worker.describe import describe
 from noria.worker.journal import Journal
 from noria.worker.threads import Threads
-from noria.worker.wheel import Wheel
+from noria.worker.wheel import TICK, Wheel
 
 log = logging.getLogger("noria.worker")
+
+Guard = Callable[[str, Callable[..., None]], Callable[..., None]]
+"""(name of the part, callback) -> a callback whose failure is heard of."""
 
 OVERRUN: Final = 5.0
 """Seconds that a coroutine gets to end after it was told to, before its outcome is settled without it."""
@@ -78,6 +82,7 @@ class Runner:
         settle: takes the settlement of each start.
         freed: called when a slot has become free.
         chance: for the jitter of backoffs.
+        guarded: wraps what the loop calls, so that a fault in it ends the worker and is not only logged.
     """
 
     def __init__(
@@ -92,6 +97,7 @@ class Runner:
         chance: Chance,
         settle: Callable[[Settlement], None],
         freed: Callable[[], None],
+        guarded: Guard,
     ) -> None:
         self.loop = loop
         self._tasks = tasks
@@ -101,7 +107,8 @@ class Runner:
         self._settle = settle
         self._freed = freed
         self._base = contextvars.copy_context()
-        self._wheel: Wheel[Run] = Wheel(loop, self._expired)
+        self._wheel: Wheel[Run] = Wheel(loop, guarded("time limits", self._expired))
+        self._finish = guarded("run", self._ended)
         self._slots = list(range(concurrency + threads))
         self.free: dict[Executor, int] = {"async": concurrency, "thread": threads}
         self.held: dict[Id, Run] = {}
@@ -134,31 +141,35 @@ class Runner:
         assert task is not None
         try:
             arguments = task.unpack(run.lease.body, run.lease.codec)
-        except InvalidArguments as error:
-            self._record(run, self._failed(run, error, final=True))
+            limit = self._limit(run, task)
+        except BaseException as error:  # noqa: BLE001 - a class of the user's may raise anything in decoding
+            final = isinstance(error, InvalidArguments)
+            failure = describe(error, "arguments" if final else "exception")
+            self._record(run, self._failed(run, failure, final=final))
             return
-        if not self._limit(run, task):
+        if limit is not None and limit <= 0:
+            self._record(run, ends.after_deadline(_deadline_passed()))
             return
+        if limit is not None:
+            run.bucket = self._wheel.add(self.loop.time() + limit, run)
         self._occupy(run, task)
         if task.executor == "async":
             work = self._attempt(run, task, *arguments)
             run.handle = aio.launch(self.loop, work, self._base.copy())
         else:
-            self._pool.submit(lambda: self._call(run, task, *arguments), lambda: self._ended(run))
+            self._pool.submit(lambda: self._call(run, task, *arguments), lambda: self._finish(run))
 
-    def _limit(self, run: Run, task: TaskDef) -> bool:
-        """Put the run's time limit on the wheel; end it as expired if its deadline is past already."""
+    def _limit(self, run: Run, task: TaskDef) -> float | None:
+        """Seconds that the run may take; none are left if its deadline is past."""
         lease = run.lease
         limit = task.timeout if lease.extras.timeout is None else lease.extras.timeout
-        if lease.deadline is not None:
-            left = lease.deadline - self._clock.wall()
-            if left <= 0:
-                self._record(run, ends.after_deadline(_deadline_passed()))
-                return False
-            limit = left if limit is None else min(limit, left)
         if limit is not None:
-            run.bucket = self._wheel.add(self.loop.time() + limit, run)
-        return True
+            # What a producer of another kind has stored may be any number.
+            limit = max(TICK, min(limit, MAX_DELAY))
+        if lease.deadline is None:
+            return limit
+        left = lease.deadline - self._clock.wall()
+        return left if limit is None else min(limit, left)
 
     def _occupy(self, run: Run, task: TaskDef) -> None:
         lease = run.lease
@@ -182,7 +193,7 @@ class Runner:
             run.packed = _pack(task, value)
         except BaseException as error:  # noqa: BLE001 - even SystemExit is data about the job
             run.error = error
-        self._ended(run)
+        self._finish(run)
 
     def _call(self, run: Run, task: TaskDef, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         try:
@@ -215,8 +226,8 @@ class Runner:
     def _judged(self, run: Run) -> End:
         try:
             return self._end_of(run)
-        except Exception as error:  # noqa: BLE001 - odd enough to break judging, still only data
-            return self._failed(run, error)
+        except BaseException as error:  # noqa: BLE001 - odd enough to break judging, still only data
+            return self._failed(run, describe(error))
 
     def _end_of(self, run: Run) -> End:
         if run.error is None and run.doom is not Doom.TIMEOUT and run.doom is not Doom.DEADLINE:
@@ -229,28 +240,22 @@ class Runner:
     def _raised(self, run: Run, error: BaseException) -> End:
         match error:
             case Snooze():
-                return ends.after_snooze(run.lease.tally, max(0.0, error.delay), describe(error, "snoozed"))
+                # Made anew, since its attributes may have been set to anything since it was made.
+                delay = Snooze(error.delay).delay
+                return ends.after_snooze(run.lease.tally, delay, describe(error, "snoozed"))
             case Cancel():
                 return ends.after_cancel(describe(error, "cancelled"))
             case Fail():
-                return self._failed(run, error, final=True)
+                return self._failed(run, describe(error, "fail"), final=True)
             case Retry():
-                return self._failed(run, error, after=error.after)
+                return self._failed(run, describe(error, "retry"), after=Retry(after=error.after).after)
             case Unpackable():
-                return ends.after_failure(
-                    run.lease.tally,
-                    describe(error.cause, "result"),
-                    self._backoff(run),
-                    self._chance,
-                    final=True,
-                )
+                return self._failed(run, describe(error.cause, "result"), final=True)
             case _:
-                return self._failed(run, error, final=self._backoff(run, own=False).refuses(error))
+                never = self._backoff(run, own=False).refuses(error)
+                return self._failed(run, describe(error), final=never)
 
-    def _failed(
-        self, run: Run, error: BaseException, *, after: float | None = None, final: bool = False
-    ) -> End:
-        failure = describe(error, reason_of(error))
+    def _failed(self, run: Run, failure: Failure, *, after: float | None = None, final: bool = False) -> End:
         backoff = self._backoff(run)
         return ends.after_failure(run.lease.tally, failure, backoff, self._chance, after=after, final=final)
 
@@ -285,19 +290,22 @@ class Runner:
             self._record(run, self._doomed(run))
 
     def doom(self, run: Run, doom: Doom) -> None:
-        """Tell a started run to end; the first doom counts, but for a lost session."""
-        if run.doom is None or doom is Doom.LOST:
+        """Tell a started run to end, once; the first doom counts, but for a lost session."""
+        told = run.doom is not None
+        if not told or doom is Doom.LOST:
             run.doom = doom
         if run.context is not None:
             run.context.stop()
-        if run.handle is None:
+        # Orders are repeated with each beat: a second cancellation would cut off what the first has begun.
+        if told or run.handle is None:
             return
         run.handle.cancel()
         if not run.entered:
             # Cancelled before its first step, a coroutine never runs: nobody else would end this run.
             run.entered, run.error = True, asyncio.CancelledError()
             self._ended(run)
-        elif run.bucket < 0:
+        else:
+            self._wheel.remove(run.bucket, run)
             run.bucket = self._wheel.add(self.loop.time() + OVERRUN, run)
 
     def hand_back(self, run: Run) -> None:

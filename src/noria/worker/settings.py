@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import dataclass, field, fields
 
@@ -54,8 +53,12 @@ class WorkerSettings:
             check_name("queue", queue)
         if self.name:
             check_name("worker", self.name)
-        if self.concurrency < 1 or self.threads < 0:
-            raise InvalidOption("a worker needs concurrency >= 1 and threads >= 0", field="concurrency")
+        if self.concurrency < 1:
+            raise InvalidOption(
+                f"concurrency must be 1 or more, not {shown(self.concurrency)}", field="concurrency"
+            )
+        if self.threads < 0:
+            raise InvalidOption(f"threads must be 0 or more, not {shown(self.threads)}", field="threads")
         if self.beat * 3 > self.ttl:
             raise InvalidOption(
                 f"beat ({self.beat:g} s) must be at most a third of ttl ({self.ttl:g} s), "
@@ -70,12 +73,17 @@ MAX_UNSETTLED_BYTES = 8 * MIB
 
 def _check(name: str, value: object, kind: str) -> None:
     if kind == "float":
-        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        number = isinstance(value, int | float) and not isinstance(value, bool)
         least = 0.0 if name == "grace" else 0.001
-        if not number or value < least or value > 86_400:  # type: ignore[operator]  # a number by now
+        # Written so that NaN fails as well.
+        if not number or not least <= value <= 86_400:  # type: ignore[operator]  # a number by now
             raise InvalidOption(f"{name} must be {least:g} to 86400 seconds, not {shown(value)}", field=name)
     elif kind == "int":
         if not isinstance(value, int) or isinstance(value, bool) or value > 100_000:
             raise InvalidOption(f"{name} must be a whole number up to 100000, not {shown(value)}", field=name)
-    elif kind.startswith("tuple") and (isinstance(value, str) or not isinstance(value, tuple)):
+    elif kind == "bool" and not isinstance(value, bool):
+        raise InvalidOption(f"{name} must be True or False, not {shown(value)}", field=name)
+    elif kind == "str" and not isinstance(value, str):
+        raise InvalidOption(f"{name} must be text, not {shown(value)}", field=name)
+    elif kind.startswith("tuple") and not isinstance(value, tuple):
         raise InvalidOption(f"{name} must be a tuple of names, not {shown(value)}", field=name)

@@ -10,7 +10,7 @@ from typing import Protocol
 from noria import aio
 from noria.backends.contract import Evidence, Overdue, Queue, Sessions
 from noria.clock import Clock
-from noria.errors import BackendError
+from noria.errors import BackendError, shown
 from noria.ids import SessionId
 from noria.model.limits import MAX_BATCH
 from noria.worker.journal import Journals, Remains
@@ -29,7 +29,7 @@ class _Suspicion:
 
 
 class Sweeper:
-    """Sweeps every `poll` seconds; judges sessions every beat.
+    """Sweeps every `poll` seconds, and judges sessions as it does.
 
     A session is ended only after its beat stood still for one beat of this process's own monotonic clock: a
     clock that jumped makes every session look overdue, and no living one stand still.
@@ -67,13 +67,23 @@ class Sweeper:
                 await self.once()
             except BackendError as error:
                 log.warning("cannot sweep, trying again: %s", error)
-            await aio.sleep(self._poll * (0.75 + 0.5 * self._chance.random()))
+            await aio.sleep(self._pause())
+
+    def _pause(self) -> float:
+        """Until the next sweep: `poll` at most, so that the dead are found in time; less if one can be judged."""
+        usual = self._poll * (0.75 + 0.25 * self._chance.random())
+        return max(self._poll / 20, min(usual, self._ripe() - self._clock.monotonic()))
+
+    def _ripe(self) -> float:
+        """When the first suspicion will have lasted for a beat."""
+        return min((each.since for each in self._suspicions.values()), default=float("inf")) + self._beat
 
     async def once(self) -> None:
         """Bury the dead of this host, judge the silent, then move rows until none is left to move."""
         await self.bury()
-        if self._clock.monotonic() - self._judged >= self._beat / 2:
-            self._judged = self._clock.monotonic()
+        now = self._clock.monotonic()
+        if now >= min(self._judged + self._beat / 4, self._ripe()):
+            self._judged = now
             await self._judge()
         while (await self._store.sweep(MAX_BATCH)).more:
             await aio.sleep(0)
@@ -111,4 +121,4 @@ class Sweeper:
             each.session, if_beat=each.beat, started=None, evidence=Evidence(cause=cause)
         )
         if ended.first:
-            log.warning("worker %s gave no sign of life: %d jobs crashed", each.worker, ended.crashed)
+            log.warning("worker %s gave no sign of life: %d jobs crashed", shown(each.worker), ended.crashed)

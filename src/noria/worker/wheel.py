@@ -68,7 +68,10 @@ class Wheel(Generic[T]):
         self._timer = None
         now = self._loop.time()
         for bucket in sorted(key for key in self._buckets if key * TICK <= now):
-            for entry in self._buckets.pop(bucket, ()):
+            # One by one: what an entry does as it expires may take the next one off.
+            while entries := self._buckets.get(bucket):
+                entry = next(iter(entries))
+                self.remove(bucket, entry)
                 self._expired(entry)
         if self._buckets:
             self._arm(min(self._buckets))

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 from noria import aio, ids
 from noria.aio import Breather, Crew
 from noria.backends.contract import Backend, Fence, Orders, Verdict, Vitals, WorkerCard
-from noria.errors import ConfigError, NoriaError
+from noria.errors import BackendError, ConfigError, NoriaError
 from noria.ids import SessionId
 from noria.model import outcome as ends
 from noria.model.outcome import Failure, Settlement
@@ -36,12 +36,17 @@ Observer = Callable[[Run, Settlement], None]
 
 _LAST_WORDS: Final = 2.0
 """Seconds kept back from the grace, at most, to record the last outcomes."""
+_CLEAN_UP: Final = 0.05
+"""Seconds that coroutines get to clean up after they were cancelled."""
+_BURST_WAIT: Final = 0.05
+"""Seconds that a lease waits in burst mode, in which nobody waits for work to come."""
 
 
 class Exit(Enum):
     """How a worker came to its end.
 
-    CLEAN: all that it had begun was finished. CUT: the grace was over; running jobs were handed back.
+    CLEAN: all that it had begun was finished. CUT: the grace was over; running jobs were handed back, or
+    outcomes could not be recorded any more.
     """
 
     CLEAN = "clean"
@@ -101,6 +106,7 @@ class Worker:
         self._sweeper = self._make_sweeper()
         self._tenure = self._make_tenure()
         self._stand_in = self._make_stand_in() if outside.stand_in else None
+        self._unlisten: Callable[[], None] = lambda: None
 
     # -- life ----------------------------------------------------------------------------------------------
 
@@ -121,10 +127,20 @@ class Worker:
                 await self._tenure.open()
                 self._start_parts()
                 self.started.set()
-                await self._stop.wait()
-                return await self._shut_down()
+                return await self._work()
         finally:
             await self._close_parts()
+
+    async def _work(self) -> Exit:
+        try:
+            await self._stop.wait()
+        except asyncio.CancelledError:
+            # Whoever cancels `run` wants it to end now, and jobs that are handed back need not be waited for.
+            self.drain(now=True)
+            with contextlib.suppress(WorkerFault):
+                await self._shut_down()
+            raise
+        return await self._shut_down()
 
     def drain(self, *, now: bool = False) -> None:
         """Stop leasing, finish what runs within the grace, hand back the rest; called again: do not wait."""
@@ -139,10 +155,9 @@ class Worker:
         self._crew.start("beat", self._beat.run())
         self._crew.start("turn", self._beat.turn())
         self._crew.start("settle", self._settler.run())
-        self._crew.start("feed", self._feed.run())
-        self._crew.start("give-back", self._feed.give_back())
+        for name, part in self._feed.parts().items():
+            self._crew.start(name, part)
         self._crew.start("sweep", self._sweeper.run())
-        self._crew.start("orders", self._listen())
         if self._stand_in is not None:
             self._stand_in.start()
 
@@ -176,6 +191,7 @@ class Worker:
             chance=self._chance.random,
             settle=self._settler.add,
             freed=self._freed,
+            guarded=self._crew.guarded,
         )
 
     def _make_feed(self) -> Feed:
@@ -184,9 +200,11 @@ class Worker:
             runner=self._runner,
             settling=self._settler,
             queues=self._queues,
-            poll=self._settings.poll,
+            kinds={task.executor for task in self._tasks.values()},
+            wait=_BURST_WAIT if self._settings.burst else self._settings.poll,
             chance=self._chance,
             dry=self._dry,
+            guarded=self._crew.guarded,
         )
 
     def _make_beat(self) -> Beat:
@@ -217,6 +235,7 @@ class Worker:
             clock=self._outside.clock,
             vitals=self._vitals,
             culprit=self._culprit,
+            failed=self._stand_in_failed,
         )
 
     def _make_tenure(self) -> Tenure:
@@ -245,6 +264,8 @@ class Worker:
     # -- sessions ------------------------------------------------------------------------------------------
 
     def _begun(self, session: SessionId, journal: Journal) -> None:
+        self._unlisten()
+        self._unlisten = self._crew.start("orders", self._listen(session))
         self._runner.journal = journal
         self._beat.session = session
         self._settler.reset(session)
@@ -278,16 +299,17 @@ class Worker:
             self._feed.drop(run)
             self._runner.refuse(run, ends.after_cancel(Failure.of("cancelled", "cancelled before it began")))
 
-    async def _listen(self) -> None:
-        """Hear at once of orders, which the next beat would bring as well."""
+    async def _listen(self, session: SessionId) -> None:
+        """Hear at once of a session's orders, which the next beat would bring as well."""
         while True:
-            session = self._tenure.session
-            async with self._backend.listen([f"session:{session:016x}"]) as hints:
-                async for hint in hints:
-                    if session != self._tenure.session:
-                        break
-                    if not hint.reset:
-                        self._beat.hurry()
+            try:
+                async with self._backend.listen([f"session:{session}"]) as hints:
+                    async for hint in hints:
+                        if not hint.reset:
+                            self._beat.hurry()
+            except BackendError as error:
+                log.warning("orders come with the beat for a while, since listening failed: %s", error)
+            await aio.sleep(self._settings.beat)
 
     # -- what the parts tell -------------------------------------------------------------------------------
 
@@ -306,7 +328,7 @@ class Worker:
         self._feed.wake()
 
     def _dry(self) -> None:
-        if self._settings.burst:
+        if self._settings.burst and self._tenure.session != NONE:
             self._stop.set()
 
     def _failed(self, part: str, error: BaseException) -> None:
@@ -314,6 +336,11 @@ class Worker:
             self._fault = part, error
             log.critical("%s failed: %r; the worker stops", part, error)
         self._stop.set()
+
+    def _stand_in_failed(self, error: BaseException) -> None:
+        """From the keeper's thread."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to hear of it
+            self._loop.call_soon_threadsafe(self._failed, "the stand-in", error)
 
     def _vitals(self) -> Vitals:
         free = self._runner.free
@@ -337,14 +364,19 @@ class Worker:
     # -- the end -------------------------------------------------------------------------------------------
 
     async def _shut_down(self) -> Exit:
-        self._feed.open = False
-        self._feed.release_all()
+        self._feed.close()
         if self._fault is not None:
             part, error = self._fault
+            # Their jobs go on elsewhere once the session is over; here, nobody would record their outcomes.
+            with contextlib.suppress(Exception):  # what failed may fail again; the first time counts
+                self._runner.lose()
+            await aio.happened(asyncio.Event(), _CLEAN_UP)
             raise WorkerFault(f"{part} failed: {error!r}; its jobs run again elsewhere") from error
         last_words = min(_LAST_WORDS, self._settings.grace / 4)
         clean = await self._finish(self._settings.grace - last_words)
-        await self._settler.flushed(last_words)
+        if not await self._settler.flushed(last_words):
+            clean = False
+            log.error("the backend did not record the last outcomes; their jobs run again")
         await self._tenure.close()
         return Exit.CLEAN if clean else Exit.CUT
 
@@ -356,8 +388,8 @@ class Worker:
         left_over = self._runner.unfinished()
         for run in left_over:
             self._runner.doom(run, Doom.DRAIN)
-        # One moment for coroutines to clean up; a handler that had its chance is handed back as it is.
-        await aio.happened(asyncio.Event(), 0.05 if left_over else 0)
+        # A handler that had its chance is handed back as it is.
+        await aio.happened(asyncio.Event(), _CLEAN_UP if left_over else 0)
         for run in self._runner.unfinished():
             self._runner.hand_back(run)
         return not left_over

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from noria.backends.contract import Altered, Change
 from noria.backends.sqlite import blobs
+from noria.backends.sqlite.call import Call
 from noria.backends.sqlite.passage import finish
 from noria.backends.sqlite.rows import Altering, Waiting, decode, encode
 from noria.backends.sqlite.transaction import DEAD, Transaction
@@ -20,12 +21,11 @@ _MISSING = Altered("missing")
 
 
 @dataclass(slots=True)
-class Alter:
+class Alter(Call):
     """The call."""
 
     ids: Sequence[Id]
     change: Change
-    writes: bool = True
 
     def run(self, work: Transaction) -> list[Altered]:
         """Change jobs by the table of states; a repeat gives the same answer."""
@@ -96,8 +96,8 @@ def _queue_again(work: Transaction, rows: Sequence[Altering], change: Change) ->
     if not rows:
         return
     ranked = [(row.id, rank(work.now / 1000, row.priority or 0)) for row in rows]
+    blobs.drop(work, [row.id for row in rows], bodies=False)
     work.run("alter_retry", encode(ranked), work.now, encode(change))
-    blobs.drop(work, [row.id for row in rows], blobs.RESULT)
     for row in rows:
         work.moved(row.queue or "", row.state, State.QUEUED)
         if row.dead:

@@ -54,7 +54,8 @@ def choose(wants: Sequence[Want], lines: Sequence[Line], limit: int) -> list[str
         more = [id for _, id in rest[: min(spare[lane], limit - len(chosen))]]
         chosen += more
         spare[lane] -= len(more)
-    return chosen
+    # A worker might name a line twice.
+    return list(dict.fromkeys(chosen))
 
 
 def _suspect(want: Want, line: Line) -> Candidate | None:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from noria.backends.contract import Batch
-from noria.backends.sqlite.engine import Call, Engine
+from noria.backends.sqlite.call import Call
+from noria.backends.sqlite.engine import Engine
 from noria.backends.sqlite.lease import Take
 from noria.backends.sqlite.outlines import Note
 from noria.errors import Unavailable

@@ -6,7 +6,7 @@ options. Only what differs from that is looked at closer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from noria.backends.sqlite.rows import Bytes, encode, from_bytes
@@ -21,14 +21,15 @@ Row = tuple[Any, ...]
 STATE: Final = 1
 QUEUE: Final = 2
 DUE: Final = 7
+BODY: Final = 11
 
 _QUEUED, _SCHEDULED = int(State.QUEUED), int(State.SCHEDULED)
 _FURTHEST: Final = 1 << 53
 _MOST: Final = 1 << 31
 _MOST_URGENT: Final = 1_000
 _NUL: Final = "\\u0000"
-_UNFIT = (ValueError, TypeError, OverflowError, AttributeError)
 _SPILLED: Bytes = (None, None)
+_UNFIT = (ValueError, TypeError, OverflowError, AttributeError)
 
 
 class Drafts:
@@ -38,12 +39,14 @@ class Drafts:
         jobs: as they were given.
         rows: in the same order; None where nothing is to be stored.
         receipts: in the same order.
+        large: places of jobs whose bodies are too large for a row; it gets a key by `give_keys`.
     """
 
     def __init__(self, jobs: Sequence[NewJob], now: int, max_body: int) -> None:
         self.jobs = jobs
         self.rows: list[Row | None] = []
         self.receipts = [Receipt("created", job.id) for job in jobs]
+        self.large = [index for index, job in enumerate(jobs) if SPILL < len(job.body) <= max_body]
         for index, job in enumerate(jobs):
             try:
                 self.rows.append(_row(job, now, max_body))
@@ -54,6 +57,18 @@ class Drafts:
     def stored(self) -> list[Row]:
         """The rows that there are."""
         return [row for row in self.rows if row is not None]
+
+    def give_keys(self, keys: Iterator[int]) -> None:
+        """Let the rows of large bodies hold keys in their stead."""
+        for index in self.large:
+            row = self.rows[index]
+            if row is not None:
+                self.rows[index] = (*row[:BODY], next(keys), *row[BODY + 1 :])
+
+    def bodies(self) -> list[tuple[int, bytes, str]]:
+        """The large bodies of jobs that have a row, each with its key and codec."""
+        found = [(self.rows[index], self.jobs[index]) for index in self.large]
+        return [(row[BODY], job.body, job.codec) for row, job in found if row is not None]
 
     def drop(self, index: int, receipt: Receipt) -> None:
         """Store nothing for this job."""
@@ -100,7 +115,7 @@ def _row(job: NewJob, now: int, max_body: int) -> Row:
         )
     if job.attempts > _MOST or job.crash_budget > _MOST:
         raise ValueError("its attempts or crash budget is out of range")
-    text, hex = from_bytes(job.body, job.codec) if size <= SPILL else _SPILLED
+    body, hex = from_bytes(job.body, job.codec) if size <= SPILL else _SPILLED
     row = (
         job.id.hex(),
         _QUEUED if due <= now else _SCHEDULED,
@@ -113,7 +128,7 @@ def _row(job: NewJob, now: int, max_body: int) -> Row:
         job.attempts,
         job.crash_budget,
         job.codec,
-        text,
+        body,
     )
     # A row that ends early costs less to write and to read; most jobs have nothing of the rest.
     if job.unique is not None or job.reply is not None or hex is not None or job.extras is not NO_EXTRAS:

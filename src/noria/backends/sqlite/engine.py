@@ -10,31 +10,16 @@ The engine knows no threads and no loops. One caller at a time.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
+from noria.backends.sqlite.call import Call, Idle
 from noria.backends.sqlite.faults import concerns_store
-from noria.backends.sqlite.lease import Take
+from noria.backends.sqlite.group import Group
 from noria.backends.sqlite.link import Link
 from noria.backends.sqlite.outlines import Note
-from noria.backends.sqlite.push import Push
 from noria.backends.sqlite.settings import Settings
-from noria.backends.sqlite.sweep import Sweep
-from noria.backends.sqlite.transaction import Transaction
 from noria.clock import Clock
 from noria.errors import BackendError
-
-
-class Call(Protocol):
-    """One question to the engine. It can be run again in a new transaction if its first one was undone."""
-
-    @property
-    def writes(self) -> bool:
-        """Whether it needs a write transaction."""
-        ...
-
-    def run(self, work: Transaction) -> Any:
-        """Do it inside a transaction, and return the reply."""
-        ...
 
 
 class Engine:
@@ -68,14 +53,12 @@ class Engine:
         fault = self._answer(self._link.check)
         if fault is not None:
             return [fault] * len(calls)
-        replies = [None if call.writes else self._answer(self._link.read, call.run) for call in calls]
+        replies = [None if call.writes else self._answer(self._read, call) for call in calls]
         writers = [index for index, call in enumerate(calls) if call.writes]
-        if all(isinstance(calls[index], Take | Sweep) for index in writers):
+        if all(isinstance(calls[index], Idle) for index in writers):
             writers = self._answer_idly(calls, writers, replies)
-        if writers:
-            written = self._write([calls[index] for index in writers])
-            for index, reply in zip(writers, written, strict=True):
-                replies[index] = reply
+        for index, reply in zip(writers, self._write([calls[index] for index in writers]), strict=True):
+            replies[index] = reply
         return replies
 
     def take_notes(self) -> list[Note]:
@@ -83,46 +66,40 @@ class Engine:
         notes, self._notes = self._notes, []
         return notes
 
+    def _read(self, call: Call) -> Any:
+        return call.finish(self._link.read(call.run))
+
     def _answer_idly(self, calls: Sequence[Call], writers: Sequence[int], replies: list[Any]) -> list[int]:
         """Answer what needs no write after all, so that an idle worker never syncs the disk."""
-        busy = []
         for index in writers:
             call = calls[index]
-            assert isinstance(call, Take | Sweep), "nothing else is asked for without need"
-            replies[index] = self._answer(self._peek, call.idle)
-            if replies[index] is None:
-                busy.append(index)
-        return busy
+            assert isinstance(call, Idle), "nothing else is asked for without need"
+            replies[index] = self._answer(self._look, call)
+        return [index for index in writers if replies[index] is None]
 
-    def _peek(self, run: Callable[[Transaction], Any]) -> Any:
-        return run(self._link.transaction())
+    def _look(self, call: Idle) -> Any:
+        return call.idle(self._link.transaction())
 
     def _write(self, calls: Sequence[Call]) -> list[Any]:
+        """Run calls together; if that fails, each alone, unless each would fail in the same way."""
+        if not calls:
+            return []
+        group = Group(calls)
         try:
-            replies, notes = self._link.write(lambda work: _run_together(work, calls))
+            group.prepare(self.settings, self._link.now())
+            raw, notes = self._link.write(group.run, durable=group.durable)
         except Exception as error:  # noqa: BLE001 - becomes the reply of those whose fault it is
             meaning = self._link.meaning(error)
             if len(calls) == 1 or isinstance(error, BackendError) or concerns_store(error):
                 return [meaning] * len(calls)
-        else:
-            self._notes += notes
-            return replies
-        return [self._write([call])[0] for call in calls]
+            return [self._write([call])[0] for call in calls]
+        self._notes += notes
+        replies = [self._answer(call.finish, each) for call, each in zip(group.calls, raw, strict=True)]
+        spread = group.spread(replies)
+        return [spread[index] for index in range(len(calls))]
 
     def _answer(self, run: Callable[..., Any], *args: Any) -> Any:
         try:
             return run(*args)
         except Exception as error:  # noqa: BLE001 - becomes the reply, and is raised for the caller
             return self._link.meaning(error)
-
-
-def _run_together(work: Transaction, calls: Sequence[Call]) -> list[Any]:
-    """Run calls in one transaction: all pushes as one, leases last, so that they see what came along."""
-    replies: dict[int, Any] = {}
-    pushes = {index: call for index, call in enumerate(calls) if isinstance(call, Push)}
-    if pushes:
-        replies.update(zip(pushes, Push.run_all(work, list(pushes.values())), strict=True))
-    rest = [index for index in range(len(calls)) if index not in pushes]
-    for index in sorted(rest, key=lambda index: isinstance(calls[index], Take)):
-        replies[index] = calls[index].run(work)
-    return [replies[index] for index in range(len(calls))]

@@ -62,6 +62,14 @@ def not_ours(path: str, why: str) -> ConfigError:
     return ConfigError(f"{path} is not a Noria database: {why}; name another file, or move this one away")
 
 
+def lock_unusable(path: str, error: OSError) -> Unavailable:
+    """The file by which writers take turns cannot be opened or locked."""
+    return Unavailable(
+        f"SQLite database {path}: the lock file beside it cannot be used ({error}): "
+        "give this user the right to write the file and its directory"
+    )
+
+
 def breaks_connection(error: BaseException) -> bool:
     """Whether the connection should be closed and opened anew, so that a mended store is used again."""
     return isinstance(error, _BREAKS_CONNECTION)

@@ -12,19 +12,17 @@ import os
 
 
 class Gate:
-    """An exclusive lock between processes and connections on `PATH-lock`; a database in memory has none."""
+    """An exclusive lock between processes and connections on `DATABASE-lock`; a database in memory has none."""
 
-    def __init__(self, path: str | None) -> None:
-        self._path = path
+    def __init__(self, database: str | None) -> None:
+        self._database = database
         self._file: int | None = None
 
     def __enter__(self) -> None:
-        if self._path is None:
-            return
-        if self._file is None:
-            # Without write permission to the directory the first write says so better than this could.
-            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(self._file, fcntl.LOCK_EX)
+        if self._database is not None:
+            if self._file is None:
+                self._file = _open_beside(self._database)
+            fcntl.flock(self._file, fcntl.LOCK_EX)
 
     def __exit__(self, *_: object) -> None:
         if self._file is not None:
@@ -35,3 +33,9 @@ class Gate:
         if self._file is not None:
             os.close(self._file)
             self._file = None
+
+
+def _open_beside(database: str) -> int:
+    """Open the lock file, making it for whoever may use the database, as SQLite does with its own files."""
+    mode = os.stat(database).st_mode & 0o777
+    return os.open(f"{database}-lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)

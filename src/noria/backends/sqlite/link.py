@@ -12,16 +12,14 @@ from typing import Final, TypeVar
 
 import apsw
 
-from noria.backends.sqlite import schema
 from noria.backends.sqlite.connection import Identity, check_identity, gate_of, identity, open_connection
-from noria.backends.sqlite.faults import breaks_connection, translate
+from noria.backends.sqlite.faults import breaks_connection, lock_unusable, translate
 from noria.backends.sqlite.outlines import Note, notes_of
 from noria.backends.sqlite.settings import Settings
 from noria.backends.sqlite.statements import statement
 from noria.backends.sqlite.transaction import Transaction
 from noria.backends.sqlite.units import millis
 from noria.clock import Clock
-from noria.errors import Unavailable
 
 T = TypeVar("T")
 
@@ -44,6 +42,7 @@ class Link:
         self._gate = gate_of(settings)
         self._connection: apsw.Connection | None = None
         self._looked = float("-inf")
+        self._waits_for_disk = True
 
     # ---- life
 
@@ -56,14 +55,7 @@ class Link:
         """
         if self._connection is not None:
             return
-        connection = open_connection(self.settings, create=not self._readonly, readonly=self._readonly)
-        try:
-            if not self._readonly:
-                schema.migrate(connection, self._gate, self.settings.path)
-        except (apsw.Error, OSError) as error:
-            connection.close(True)
-            raise self.meaning(error) from error
-        self._connection = connection
+        self._connection = self._connect(create=not self._readonly)
         self.identity = self.identity or identity(self.settings.path)
 
     def close(self) -> None:
@@ -85,8 +77,13 @@ class Link:
 
     # ---- transactions
 
-    def write(self, run: Callable[[Transaction], T]) -> tuple[T, list[Note]]:
-        """Run something in a write transaction; returns its reply, and the hints that its commit has to send."""
+    def write(self, run: Callable[[Transaction], T], *, durable: bool = True) -> tuple[T, list[Note]]:
+        """Run something in a write transaction; returns its reply, and the hints that its commit has to send.
+
+        Args:
+            durable: whether its commit waits for the disk, if the settings say so for any.
+        """
+        self._wait_for_disk(durable)
         with self._gate:
             self._execute("begin_write")
             try:
@@ -109,7 +106,16 @@ class Link:
 
     def transaction(self) -> Transaction:
         """The statements of the connection; outside of `read` and `write`, each sees its own moment."""
-        return Transaction(self._connected(), self.settings, millis(self.clock.wall()))
+        return Transaction(self._connected(), self.settings, self.now())
+
+    def now(self) -> int:
+        """The time, as rows hold it."""
+        return millis(self.clock.wall())
+
+    def _wait_for_disk(self, durable: bool) -> None:
+        if self.settings.synchronous == "full" and durable != self._waits_for_disk:
+            self._connected().pragma("synchronous", "full" if durable else "normal")
+            self._waits_for_disk = durable
 
     def _commit(self) -> None:
         try:
@@ -141,13 +147,17 @@ class Link:
         if isinstance(error, apsw.Error):
             return translate(error, self.settings.path, committing=committing)
         if isinstance(error, OSError):
-            return Unavailable(f"SQLite database {self.settings.path}: its lock file cannot be used: {error}")
+            return lock_unusable(self.settings.path, error)
         return error
 
     def _connected(self) -> apsw.Connection:
         if self._connection is None:
-            self._connection = open_connection(self.settings, create=False, readonly=self._readonly)
+            self._connection = self._connect(create=False)
         return self._connection
+
+    def _connect(self, *, create: bool) -> apsw.Connection:
+        self._waits_for_disk = True
+        return open_connection(self.settings, self._gate, create=create, readonly=self._readonly)
 
     def _drop(self) -> None:
         if self._connection is not None:

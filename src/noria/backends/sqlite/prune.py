@@ -31,7 +31,7 @@ def prune(work: Transaction, *, before: int, dead: bool, limit: int) -> int:
     """Drop records kept only until before this time, the oldest first; says how many."""
     picked = decode(work.row("prune_pick", before, dead, limit)[0], list[tuple[str, str, int, int, int]])
     if picked:
-        blobs.drop(work, [id for id, _, _, _, has_blobs in picked if has_blobs], blobs.BODY)
+        blobs.drop(work, [id for id, _, _, _, has_blobs in picked if has_blobs], bodies=True)
         work.run("drop_jobs", encode([id for id, *_ in picked]))
     for _, queue, state, is_dead, _ in picked:
         work.moved(queue, state, None)

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import apsw
 
 from noria.backends.sqlite import blobs
+from noria.backends.sqlite.call import Call
 from noria.backends.sqlite.drafts import DUE, QUEUE, STATE, Drafts, Row
 from noria.backends.sqlite.rows import decode, encode, to_id
-from noria.backends.sqlite.settings import SPILL
+from noria.backends.sqlite.settings import Settings
 from noria.backends.sqlite.transaction import Transaction
 from noria.backends.sqlite.units import millis
 from noria.ids import Id
@@ -23,34 +24,40 @@ from noria.model.job import NewJob, Receipt
 
 
 @dataclass(slots=True)
-class Push:
-    """The call. `run_all` serves several of them at once."""
+class Push(Call):
+    """The call. Several that came together are run as one; see `join`."""
 
     jobs: Sequence[NewJob]
-    writes: bool = True
+    _drafts: Drafts | None = None
+    _text: str = ""
+    _now: int = 0
 
     @staticmethod
-    def run_all(work: Transaction, calls: Sequence[Push]) -> list[list[Receipt]]:
-        """Store the jobs of all calls, in order."""
-        receipts = iter(_store(work, [job for call in calls for job in call.jobs]))
-        return [[next(receipts) for _ in call.jobs] for call in calls]
+    def join(calls: Sequence[Push]) -> Push:
+        """One call for the jobs of all of these, in order."""
+        return Push([job for call in calls for job in call.jobs])
+
+    def prepare(self, settings: Settings, now: int) -> None:
+        """Write the rows."""
+        self._drafts = Drafts(self.jobs, now, settings.max_body)
+        self._text = self._drafts.as_json()
+        self._now = now
 
     def run(self, work: Transaction) -> list[Receipt]:
-        """Store the jobs of this call."""
-        return _store(work, self.jobs)
-
-
-def _store(work: Transaction, jobs: Sequence[NewJob]) -> list[Receipt]:
-    drafts = Drafts(jobs, work.now, work.settings.max_body)
-    text = drafts.as_json()
-    try:
-        work.run("push", text, work.now)
-    except apsw.ConstraintError:
-        _stand_back(work, drafts)
-        work.run("push", drafts.as_json(), work.now)
-    _store_bodies(work, drafts)
-    _announce(work, drafts.stored())
-    return drafts.receipts
+        """Store the jobs, as `Queue.push` promises."""
+        drafts = self._drafts
+        assert drafts is not None, "prepared before"
+        if drafts.large:
+            drafts.give_keys(blobs.keys(work))
+            self._text = drafts.as_json()
+        try:
+            work.run("push", self._text, self._now)
+        except apsw.ConstraintError:
+            _stand_back(work, drafts)
+            work.run("push", drafts.as_json(), self._now)
+        blobs.store(work, drafts.bodies())
+        _announce(work, drafts.stored())
+        return drafts.receipts
 
 
 # ---- what is taken already
@@ -83,12 +90,6 @@ def _new(drafts: Drafts) -> list[NewJob]:
 
 
 # ---- what follows
-
-
-def _store_bodies(work: Transaction, drafts: Drafts) -> None:
-    if any(len(job.body) > SPILL for job in drafts.jobs):
-        large = [job for job in _new(drafts) if len(job.body) > SPILL]
-        blobs.store(work, blobs.BODY, [(job.id.hex(), job.body, job.codec) for job in large])
 
 
 def _announce(work: Transaction, rows: Sequence[Row]) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from noria.backends.contract import Channel, Page, Parts, Query
+from noria.backends.sqlite.call import Call
 from noria.backends.sqlite.rows import (
     Row,
     decode,
@@ -29,34 +31,47 @@ _WINDOWS = (1_000, 4_000, 15_000)
 
 
 @dataclass(slots=True)
-class Get:
+class Get(Call):
     """The call."""
 
     ids: Sequence[Id]
     parts: Parts
-    watch: Channel | None = None
 
-    @property
-    def writes(self) -> bool:
-        """Only a watch changes anything."""
-        return self.watch is not None
+    writes: ClassVar[bool] = False
 
-    def run(self, work: Transaction) -> list[Record | None]:
-        """Read records, and have the outcomes of those that have not ended told to `watch`."""
-        ids = encode([id.hex() for id in self.ids])
-        if self.watch is not None:
-            work.run("watch", ids, self.watch)
-        return read(work, ids, self.parts)
+    def run(self, work: Transaction) -> list[Row | None]:
+        """Read records."""
+        return _read(work, encode([id.hex() for id in self.ids]), self.parts)
+
+    def finish(self, raw: list[Row | None]) -> list[Record | None]:
+        """Rows as records."""
+        return [None if row is None else _record(row, self.parts) for row in raw]
 
 
 @dataclass(slots=True)
-class Find:
+class Watch(Get):
+    """The call: read, and in the same step have the outcomes of those that have not ended told to a channel."""
+
+    channel: Channel
+
+    writes: ClassVar[bool] = True
+    durable: ClassVar[bool] = False
+
+    def run(self, work: Transaction) -> list[Row | None]:
+        """Read records, and watch them."""
+        ids = encode([id.hex() for id in self.ids])
+        work.run("watch", ids, self.channel)
+        return _read(work, ids, self.parts)
+
+
+@dataclass(slots=True)
+class Find(Call):
     """The call."""
 
     query: Query
     after: Id | None
     limit: int
-    writes: bool = False
+    writes: ClassVar[bool] = False
 
     def run(self, work: Transaction) -> Page:
         """Read a page, looking at a bounded number of rows."""
@@ -92,15 +107,15 @@ class Find:
     def _page(
         self, work: Transaction, ids: list[str], next: Id | None, *, scan_limited: bool = False
     ) -> Page:
-        records = [record for record in read(work, encode(ids), Parts.NONE) if record is not None]
+        rows = _read(work, encode(ids), Parts.NONE)
+        records = [_record(row, Parts.NONE) for row in rows if row is not None]
         return Page(records, next, scan_limited)
 
 
-def read(work: Transaction, ids: str, parts: Parts) -> list[Record | None]:
-    """Records of these ids, given as JSON of hex."""
+def _read(work: Transaction, ids: str, parts: Parts) -> list[Row | None]:
+    """Rows of these ids, given as JSON of hex."""
     wanted = (Parts.BODY in parts, Parts.RESULT in parts, Parts.LOG in parts)
-    rows = decode(work.row("records", ids, *wanted)[0], list[Row | None])
-    return [None if row is None else _record(row, parts) for row in rows]
+    return decode(work.row("records", ids, *wanted)[0], list[Row | None])
 
 
 def _record(row: Row, parts: Parts) -> Record:

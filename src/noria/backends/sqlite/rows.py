@@ -32,7 +32,7 @@ _failure = msgspec.json.Decoder(Failure)
 
 
 class Held(Struct, array_like=True, gc=False):
-    """A row of `lease_read.sql`."""
+    """A row of `lease_read.sql`; a large body has a `key` in its stead."""
 
     id: str
     state: int
@@ -52,6 +52,7 @@ class Held(Struct, array_like=True, gc=False):
     extras: str | None
     text: str | None
     hex: str | None
+    key: int | None
 
 
 class Fenced(Struct, array_like=True, gc=False):

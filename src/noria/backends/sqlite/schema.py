@@ -7,7 +7,6 @@ from typing import Final
 import apsw
 
 from noria.backends.sqlite.faults import not_ours
-from noria.backends.sqlite.gate import Gate
 from noria.backends.sqlite.statements import migrations, statement, without_comments
 from noria.errors import ConfigError
 
@@ -21,29 +20,34 @@ def check(connection: apsw.Connection, path: str) -> None:
     Raises:
         ConfigError: the file belongs to another program or to a newer Noria.
     """
-    # In this order: another process may make the schema right now, and its commit brings objects and mark at once.
-    objects = connection.execute(statement("count_objects")).get
+    # One moment for both questions: another process may be making the file just now.
+    connection.execute(statement("begin_read"))
+    try:
+        _check(connection, path)
+    finally:
+        connection.execute(statement("rollback"))
+
+
+def _check(connection: apsw.Connection, path: str) -> None:
     mark = connection.pragma("application_id")
     if mark == APPLICATION_ID:
         _refuse_newer(connection, path)
-    elif mark != 0 or objects:
+    elif mark != 0 or connection.execute(statement("count_objects")).get:
         raise not_ours(path, "it is the SQLite database of another program")
 
 
-def migrate(connection: apsw.Connection, gate: Gate, path: str) -> None:
-    """Bring the file to our version. Two processes may try at once: the second finds the work done."""
-    newest = max(migrations())
-    if connection.pragma("user_version") == newest:
+def migrate(connection: apsw.Connection, path: str) -> None:
+    """Bring the file to our version, in one step. If several processes try, all but the first find it done."""
+    if connection.pragma("user_version") == max(migrations()):
         return
-    with gate:
-        connection.execute(statement("begin_write"))
-        try:
-            check(connection, path)
-            _climb(connection)
-        except BaseException:
-            connection.execute(statement("rollback"))
-            raise
-        connection.execute(statement("commit"))
+    connection.execute(statement("begin_write"))
+    try:
+        _check(connection, path)
+        _climb(connection)
+    except BaseException:
+        connection.execute(statement("rollback"))
+        raise
+    connection.execute(statement("commit"))
 
 
 def _climb(connection: apsw.Connection) -> None:

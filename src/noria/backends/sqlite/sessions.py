@@ -5,9 +5,10 @@ from __future__ import annotations
 import signal
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from noria.backends.contract import Ended, Evidence, Fence, Orders, Overdue, Vitals, WorkerCard
+from noria.backends.sqlite.call import Call
 from noria.backends.sqlite.rows import Running, decode, encode, tally_of, to_id
 from noria.backends.sqlite.settle import end_start, write_ends
 from noria.backends.sqlite.transaction import Transaction
@@ -21,12 +22,13 @@ _NONE = "[]"
 
 
 @dataclass(slots=True)
-class Open:
+class Open(Call):
     """The call."""
 
     session: SessionId
     card: WorkerCard
-    writes: bool = True
+
+    durable: ClassVar[bool] = False
 
     def run(self, work: Transaction) -> SessionId:
         """Begin a session."""
@@ -40,12 +42,13 @@ class Open:
 
 
 @dataclass(slots=True)
-class Renew:
+class Renew(Call):
     """The call."""
 
     session: SessionId
     vitals: Vitals
-    writes: bool = True
+
+    durable: ClassVar[bool] = False
 
     def run(self, work: Transaction) -> Orders:
         """Move the deadline, unless the session has ended."""
@@ -56,10 +59,10 @@ class Renew:
 
 
 @dataclass(slots=True)
-class Suspect:
+class Suspect(Call):
     """The call."""
 
-    writes: bool = False
+    writes: ClassVar[bool] = False
 
     def run(self, work: Transaction) -> list[Overdue]:
         """Which sessions look dead."""
@@ -68,14 +71,13 @@ class Suspect:
 
 
 @dataclass(slots=True)
-class End:
+class End(Call):
     """The call."""
 
     session: SessionId
     if_beat: int | None
     started: Collection[Fence] | None
     evidence: Evidence | None
-    writes: bool = True
 
     def run(self, work: Transaction) -> Ended:
         """End the session, and give back its first jobs in the same step."""
@@ -93,12 +95,11 @@ class End:
 
 
 @dataclass(slots=True)
-class Recall:
+class Recall(Call):
     """The call."""
 
     session: SessionId
     known: Collection[Fence]
-    writes: bool = True
 
     def run(self, work: Transaction) -> int:
         """Give back what the session holds and its worker never heard of."""

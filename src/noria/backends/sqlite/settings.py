@@ -6,18 +6,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from noria.model.limits import KEEP_DEAD, KEEP_SUCCEEDED, KEEP_SUCCEEDED_AT_MOST, MAX_BODY, PARK_FOR, POLL
+from noria.model.limits import (
+    KEEP_DEAD,
+    KEEP_SUCCEEDED,
+    KEEP_SUCCEEDED_AT_MOST,
+    MAX_BODY,
+    MIB,
+    PARK_FOR,
+    POLL,
+)
 
 MEMORY: Final = ":memory:"
 Synchronous = Literal["full", "normal", "off"]
 
-SPILL: Final = 2_048
-"""Bodies and results with more bytes are kept beside their row, which each change of state writes anew."""
+SPILL: Final = 384
+"""Bodies and results with more bytes are kept beside their row, which each change of state writes anew. A row with a
+body and a result of this size just fits into its page; one that overflowed would cost six times as much."""
 
 ERASED_FOR: Final = 2
 """How many times the `timeout` of a call a job erased at success is still recognised, if the call is repeated."""
 
-BLOB_CHUNK: Final = 8 * 1024 * 1024
+LEASE_BYTES: Final = 32 * MIB
+"""Bytes of large bodies that one lease takes, unless the first has more."""
+
+BLOB_CHUNK: Final = 8 * MIB
 """Bytes of large values that one statement takes."""
 
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from noria.backends.contract import Outline, Verdict
 from noria.backends.sqlite import blobs
+from noria.backends.sqlite.call import Call
 from noria.backends.sqlite.prune import prune_within
-from noria.backends.sqlite.rows import ENDED, HELD, Fenced, Running, decode, encode, from_bytes
+from noria.backends.sqlite.rows import ENDED, HELD, Bytes, Fenced, Running, decode, encode, from_bytes
 from noria.backends.sqlite.settings import ERASED_FOR, SPILL, Settings
 from noria.backends.sqlite.transaction import DEAD, ERASED, Transaction
 from noria.backends.sqlite.units import millis
@@ -28,32 +29,29 @@ Item = tuple[int, Settlement]
 
 
 @dataclass(slots=True)
-class Settle:
+class Settle(Call):
     """The call."""
 
     session: SessionId
     ends: Sequence[Settlement]
-    writes: bool = True
+    _done: list[Item] = field(default_factory=list)
+    _rest: list[Item] = field(default_factory=list)
+
+    def prepare(self, settings: Settings, now: int) -> None:
+        """Tell the successes from the others; each keeps its place in the call."""
+        self._done, self._rest = [], []
+        for index, end in enumerate(self.ends):
+            fit = storable(end, settings)
+            (self._done if fit.state is State.SUCCEEDED else self._rest).append((index, fit))
 
     def run(self, work: Transaction) -> list[Verdict]:
         """End starts, as `Queue.settle` promises."""
         verdicts = [Verdict.STALE] * len(self.ends)
-        done, rest = _sort(self.ends, work.settings)
-        if done:
-            _settle_done(work, self.session, done, verdicts)
-        if rest:
-            _settle_rest(work, self.session, rest, verdicts)
+        if self._done:
+            _settle_done(work, self.session, self._done, verdicts)
+        if self._rest:
+            _settle_rest(work, self.session, self._rest, verdicts)
         return verdicts
-
-
-def _sort(ends: Sequence[Settlement], settings: Settings) -> tuple[list[Item], list[Item]]:
-    """The successes, and the others; each with its place in the call."""
-    done: list[Item] = []
-    rest: list[Item] = []
-    for index, end in enumerate(ends):
-        end = storable(end, settings)
-        (done if end.state is State.SUCCEEDED else rest).append((index, end))
-    return done, rest
 
 
 class _Done:
@@ -65,30 +63,35 @@ class _Done:
         self._rows: list[tuple[Any, ...]] = []
         self._queues: list[str] = []
         self._large: list[blobs.Large] = []
+        self._keys = blobs.keys(work)
         self._erased: list[tuple[str, Fenced]] = []
 
     def add(self, id: str, end: Settlement, row: Fenced) -> None:
         """Keep one end, or mark its record for being erased."""
-        text, hex = None, None
-        if end.result is None or len(end.result) <= SPILL:
-            text, hex = from_bytes(end.result, end.codec)
+        text, hex = from_bytes(end.result, end.codec)
         if row.keep == 0:
             self._erased.append((id, row))
         else:
-            if end.result is not None and len(end.result) > SPILL:
-                self._large.append((id, end.result, end.codec))
-            until = self._kept_until if row.keep is None else self._work.now + row.keep
-            self._rows.append((id, text, hex, end.codec, until))
-            self._queues.append(row.queue)
+            self._keep(id, end, row, (text, hex))
         if row.reply is not None:
             self._work.tell(row.reply, Outline(id, int(State.SUCCEEDED), end.codec, text))
+
+    def _keep(self, id: str, end: Settlement, row: Fenced, result: Bytes) -> None:
+        until = self._kept_until if row.keep is None else self._work.now + row.keep
+        if end.result is not None and len(end.result) > SPILL:
+            key = next(self._keys)
+            self._large.append((key, end.result, end.codec))
+            self._rows.append((id, key, None, end.codec, until))
+        else:
+            self._rows.append((id, *result, end.codec, until))
+        self._queues.append(row.queue)
 
     def write(self, session: SessionId) -> int:
         """Write all of it; says how many records were kept."""
         work = self._work
         if self._rows:
             work.run("settle_done", encode(self._rows), session, work.now)
-        blobs.store(work, blobs.RESULT, self._large)
+        blobs.store(work, self._large)
         for queue, n in Counter(self._queues).items():
             work.moved(queue, State.RUNNING, State.SUCCEEDED, n)
         if self._erased:
@@ -97,7 +100,7 @@ class _Done:
 
     def _erase(self, session: SessionId) -> None:
         work, ids = self._work, [id for id, _ in self._erased]
-        blobs.drop(work, [id for id, row in self._erased if row.spilled], blobs.BODY)
+        blobs.drop(work, [id for id, row in self._erased if row.spilled], bodies=True)
         work.run(
             "erase", encode(ids), session, work.now, work.now + millis(ERASED_FOR * work.settings.timeout)
         )

@@ -32,13 +32,14 @@ from noria.backends.contract import (
 from noria.backends.sqlite import sessions
 from noria.backends.sqlite.alter import Alter
 from noria.backends.sqlite.bus import Bus, Listener
+from noria.backends.sqlite.call import Call
 from noria.backends.sqlite.desk import Desk, InlineDesk
-from noria.backends.sqlite.engine import Call, Engine
+from noria.backends.sqlite.engine import Engine
 from noria.backends.sqlite.keeper import SqliteKeeper
 from noria.backends.sqlite.lease import Take
 from noria.backends.sqlite.outlines import Note
 from noria.backends.sqlite.push import Push
-from noria.backends.sqlite.records import Find, Get
+from noria.backends.sqlite.records import Find, Get, Watch
 from noria.backends.sqlite.settings import Settings
 from noria.backends.sqlite.settle import Settle
 from noria.backends.sqlite.sweep import Sweep
@@ -189,7 +190,7 @@ class SqliteStore:
         if watch is None:
             records = await self._consult(Get(ids, parts))
         else:
-            records = await self._ask(Get(ids, parts, watch))
+            records = await self._ask(Watch(ids, parts, watch))
         return records
 
     async def find(self, query: Query, after: Id | None = None, limit: int = 50) -> Page:
@@ -222,8 +223,7 @@ class SqliteStore:
 
     async def _ask(self, call: Call) -> Any:
         """Have the engine answer."""
-        desk = self._open_desk()
-        return await desk.ask(call, self._settings.timeout)
+        return await self._open_desk().ask(call, self._settings.timeout)
 
     async def _consult(self, call: Call) -> Any:
         """Have the reader answer: long reads must not hold up leases and settles."""

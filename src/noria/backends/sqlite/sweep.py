@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from noria.backends.contract import Swept
+from noria.backends.sqlite.call import Idle
 from noria.backends.sqlite.passage import expire, give_up, promote
 from noria.backends.sqlite.prune import prune, prune_over
 from noria.backends.sqlite.rows import decode
@@ -16,11 +17,10 @@ from noria.model.limits import MAX_BATCH
 
 
 @dataclass(slots=True)
-class Sweep:
+class Sweep(Idle):
     """The call."""
 
     limit: int
-    writes: bool = True
 
     def idle(self, work: Transaction) -> Swept | None:
         """The answer, if there is nothing to move."""

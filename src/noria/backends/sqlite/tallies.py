@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from typing import ClassVar
 
 from noria.backends.contract import Counts, QueueCounts, Vitals, WorkerCard, WorkerLine
+from noria.backends.sqlite.call import Call
 from noria.backends.sqlite.rows import decode
 from noria.backends.sqlite.transaction import DEAD, ERASED, Transaction
 from noria.ids import SessionId
@@ -13,10 +15,10 @@ from noria.model.state import State
 
 
 @dataclass(slots=True)
-class Count:
+class Count(Call):
     """The call."""
 
-    writes: bool = False
+    writes: ClassVar[bool] = False
 
     def run(self, work: Transaction) -> Counts:
         """Jobs by queue and state, live workers, and how many records were erased."""

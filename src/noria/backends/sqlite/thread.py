@@ -15,8 +15,9 @@ from typing import Any
 
 from noria.aio import Breather, bounded, happened
 from noria.backends.contract import Batch
+from noria.backends.sqlite.call import Call
 from noria.backends.sqlite.desk import Publish, Unheard
-from noria.backends.sqlite.engine import Call, Engine
+from noria.backends.sqlite.engine import Engine
 from noria.backends.sqlite.lease import Take
 from noria.backends.sqlite.outlines import Note
 from noria.errors import Unavailable, Unknown
@@ -174,10 +175,15 @@ class ThreadDesk:
         entries = self._take()
         if not entries:
             return
-        replies = self._engine.apply([entry.call for entry in entries])
-        notes = self._engine.take_notes()
+        replies, notes = self._apply([entry.call for entry in entries])
         self._call_loop(self._deliver, entries, replies, notes)
         self._send(notes)
+
+    def _apply(self, calls: Sequence[Call]) -> tuple[list[Any], list[Note]]:
+        try:
+            return self._engine.apply(calls), self._engine.take_notes()
+        except Exception as error:  # noqa: BLE001 - a bug: without this thread all callers would wait in vain
+            return [error] * len(calls), []
 
     def _take(self) -> list[_Entry]:
         """All calls that wait now. The bell rings later for each of them, and finds nothing."""

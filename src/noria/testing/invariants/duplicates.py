@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from noria.model.outcome import Outcome
 from noria.testing.events import Effect, Event
-from noria.testing.facts import Grip, Handler, Job
+from noria.testing.facts import Grip, Handler
 from noria.testing.inquiry import Inquiry
 
 
@@ -29,25 +29,26 @@ class Explained:
         earlier = [grip for grip in job.grips.values() if grip.effect and grip is not new]
         if not earlier:
             return
-        before = max(earlier, key=lambda grip: grip.effect)
-        # A worker that was paused may finish late what others have done meanwhile: then the new one is the stale one.
-        superseded = min(before, new, key=lambda grip: grip.starts)
-        cause = self._cause(event, job, superseded)
+        other = min(earlier, key=lambda grip: abs(grip.starts - new.starts))
+        # What has to be explained is why the older of the two was not the only one.
+        older = min(other, new, key=lambda grip: grip.starts)
+        cause = self._cause(event, older, life=max(other.life, new.life))
         if cause:
             self._inquiry.explained(fact.id, fact.starts, cause)
         else:
-            text = f"start {fact.starts} repeats the effect of start {before.starts}, and nothing explains it"
-            self._inquiry.found("D", event, text, fact.id, sessions=(before.session, new.session))
+            text = f"start {fact.starts} repeats the effect of start {other.starts}, and nothing explains it"
+            self._inquiry.found("D", event, text, fact.id, sessions=(other.session, new.session))
 
-    def _cause(self, event: Event, job: Job, before: Grip) -> str:
-        settle = before.accepted
-        if before.life != job.lives:
+    def _cause(self, event: Event, older: Grip, *, life: int) -> str:
+        settle = older.accepted
+        if older.life != life:
             return "operator"
         if settle is not None and settle.outcome != Outcome.SUCCEEDED:
             return Outcome(settle.outcome).word
         if settle is not None:
             return ""
-        fault = self._inquiry.fault_between(before.ran or before.effect, event.mono, before.proc)
+        begin = older.leased or older.ran or older.effect
+        fault = self._inquiry.fault_between(begin, event.mono, older.proc)
         if fault is not None:
             return f"{fault.what} {fault.target}".strip()
-        return "refused renewal" if self._known.session(before.session).lost else ""
+        return "refused renewal" if self._known.session(older.session).lost else ""

@@ -46,7 +46,7 @@ CREATE TABLE jobs (
     extras TEXT,
     change TEXT,
     log TEXT,
-    -- Text where the codec's bytes are text, else a blob. A body that is NULL is in `blobs`, and so may a result be.
+    -- Text where the codec's bytes are text, else a blob; an integer is the key of a large one in `blobs`.
     body ANY,
     result ANY
 ) STRICT, WITHOUT ROWID;
@@ -68,13 +68,11 @@ CREATE INDEX dead_letters ON jobs (id) WHERE dead = 1;
 -- repeat a push or a settle because they missed the answer.
 CREATE INDEX erased ON jobs (prune_at, id) WHERE state = 20;
 
--- Bodies (part 0) and results (part 1) too large to be copied with their row at each change of its state.
+-- Bodies and results too large to be copied with their row at each change of its state.
 CREATE TABLE blobs (
-    id BLOB NOT NULL,
-    part INTEGER NOT NULL,
-    data ANY NOT NULL,
-    PRIMARY KEY (id, part)
-) STRICT, WITHOUT ROWID;
+    key INTEGER PRIMARY KEY NOT NULL,
+    data ANY NOT NULL
+) STRICT;
 
 CREATE TABLE sessions (
     session INTEGER PRIMARY KEY NOT NULL,

@@ -3,8 +3,8 @@
 -- Locks: reads only; the write transaction it runs in keeps the answer true.
 -- Safe to repeat: yes.
 SELECT json_group_array(json_array(
-    e.value, CASE WHEN j.state < 20 THEN j.state ELSE 0 END, j.queue, j.task, j.unique_key, j.dead, j.session, j.priority, j.reply,
-    j.change ->> 'kind',
+    e.value, CASE WHEN j.state < 20 THEN j.state ELSE 0 END, j.queue, j.task, j.unique_key, j.dead, j.session,
+    j.priority, j.reply, j.change ->> 'kind',
     CASE WHEN j.unique_key IS NOT NULL AND +j.state >= 10 THEN EXISTS (
         SELECT 1 FROM jobs AS other INDEXED BY live_unique
         WHERE other.task = j.task AND other.unique_key = j.unique_key AND other.unique_key IS NOT NULL

@@ -6,14 +6,9 @@
 SELECT json_group_array(json_array(
     hex(j.id), j.state, j.starts + 1, j.task, j.queue, j.codec, j.spent, j.attempts, j.crashes, j.crash_budget,
     j.releases, j.snoozes, j.priority, j.created, j.deadline, j.extras,
-    CASE typeof(j.body)
-        WHEN 'text' THEN j.body
-        WHEN 'null' THEN (SELECT data FROM blobs WHERE id = j.id AND part = 0 AND typeof(data) = 'text')
-    END,
-    CASE typeof(j.body)
-        WHEN 'blob' THEN hex(j.body)
-        WHEN 'null' THEN (SELECT hex(data) FROM blobs WHERE id = j.id AND part = 0 AND typeof(data) = 'blob')
-    END
+    CASE typeof(j.body) WHEN 'text' THEN j.body END,
+    CASE typeof(j.body) WHEN 'blob' THEN hex(j.body) END,
+    CASE typeof(j.body) WHEN 'integer' THEN j.body END
 ))
 FROM jsonb_each(?1) AS e CROSS JOIN jobs AS j ON j.id = unhex(e.value)
 WHERE j.lapse IS NULL OR j.lapse > ?2

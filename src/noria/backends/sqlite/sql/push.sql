@@ -1,6 +1,6 @@
 -- Store new jobs.
--- In: 1 JSON [[id, state, queue, task, lane, rank, priority, due, attempts, crash_budget, codec,
---     body as text, body as hex, reply, unique_key, extras, keep, expires, deadline, lapse], …], ids as hex; what is missing at the
+-- In: 1 JSON [[id, state, queue, task, lane, rank, priority, due, attempts, crash_budget, codec, body as text or key,
+--     body as hex, reply, unique_key, extras, keep, expires, deadline, lapse], …], ids as hex; what is missing at the
 --     end of a row is null. 2 now.
 -- Out: nothing. If any id or unique key is taken it fails as a whole, and the transaction goes on without it.
 -- Locks: the write transaction it runs in.

@@ -10,19 +10,19 @@ SELECT json_group_array(CASE WHEN j.state < 20 THEN json_array(
     j.result_codec, CASE WHEN ?4 THEN j.log END,
     CASE WHEN ?2 THEN CASE typeof(j.body)
         WHEN 'text' THEN j.body
-        WHEN 'null' THEN (SELECT data FROM blobs WHERE id = j.id AND part = 0 AND typeof(data) = 'text')
+        WHEN 'integer' THEN (SELECT data FROM blobs WHERE key = j.body AND typeof(data) = 'text')
     END END,
     CASE WHEN ?2 THEN CASE typeof(j.body)
         WHEN 'blob' THEN hex(j.body)
-        WHEN 'null' THEN (SELECT hex(data) FROM blobs WHERE id = j.id AND part = 0 AND typeof(data) = 'blob')
+        WHEN 'integer' THEN (SELECT hex(data) FROM blobs WHERE key = j.body AND typeof(data) = 'blob')
     END END,
     CASE WHEN ?3 THEN CASE typeof(j.result)
         WHEN 'text' THEN j.result
-        WHEN 'null' THEN (SELECT data FROM blobs WHERE id = j.id AND part = 1 AND typeof(data) = 'text')
+        WHEN 'integer' THEN (SELECT data FROM blobs WHERE key = j.result AND typeof(data) = 'text')
     END END,
     CASE WHEN ?3 THEN CASE typeof(j.result)
         WHEN 'blob' THEN hex(j.result)
-        WHEN 'null' THEN (SELECT hex(data) FROM blobs WHERE id = j.id AND part = 1 AND typeof(data) = 'blob')
+        WHEN 'integer' THEN (SELECT hex(data) FROM blobs WHERE key = j.result AND typeof(data) = 'blob')
     END END
 ) END)
 FROM jsonb_each(?1) AS e

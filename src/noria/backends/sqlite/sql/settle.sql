@@ -1,6 +1,6 @@
 -- Record ends of starts that did not succeed: of a worker's own, of a session that ended, of leases never heard of.
--- In: 1 JSON [[id as hex, state, spent, crashes, releases, snoozes, rank, due, lapse, dead, finished, prune_at, failure or
---     null to keep the one before, log entry, session], …]; 2 session; 3 how many log entries to keep.
+-- In: 1 JSON [[id as hex, state, spent, crashes, releases, snoozes, rank, due, lapse, dead, finished,
+--     prune_at, failure or null to keep the one before, log entry, session], …]; 2 session; 3 how many log entries to keep.
 --     A session written back as its negative says that the job was taken from it.
 -- Out: nothing.
 -- Locks: the write transaction it runs in.

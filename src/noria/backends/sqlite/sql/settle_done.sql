@@ -1,5 +1,5 @@
 -- Record starts that succeeded.
--- In: 1 JSON [[id as hex, result as text, result as hex, codec, prune_at], …]; 2 session; 3 now. Out: nothing.
+-- In: 1 JSON [[id as hex, result as text or key, result as hex, codec, prune_at], …]; 2 session; 3 now. Out: nothing.
 -- Locks: the write transaction it runs in.
 -- Safe to repeat: yes; only a start that this session holds is changed.
 UPDATE jobs

@@ -12,7 +12,8 @@ SELECT
     (SELECT worker FROM sessions WHERE session = ?2) AS worker,
     (
         SELECT json_group_array(CASE
-            WHEN j.id IS NULL OR +j.session <> ?2 OR +j.starts <> e.value ->> 1 THEN json_array(0, e.value ->> 0, e.value ->> 1)
+            WHEN j.id IS NULL OR +j.session <> ?2 OR +j.starts <> e.value ->> 1
+                THEN json_array(0, e.value ->> 0, e.value ->> 1)
             ELSE json_array(
                 CASE +j.state WHEN 3 THEN 1 ELSE 2 END, e.value ->> 0, e.value ->> 1, j.queue, j.reply, j.cancelling,
                 j.spent, j.attempts, j.crashes, j.crash_budget, j.releases, j.snoozes, j.rank, j.priority, j.due,

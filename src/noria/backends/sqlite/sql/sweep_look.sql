@@ -1,7 +1,7 @@
 -- Whether time has moved anything. An idle sweeper asks no more than this.
 -- In: 1 now; 2 parked before this time; 3 sessions ended before this time; 4 how many records may be kept.
--- Out: one row (due, lapsed, parked, owing, old, erased, old dead letters, old sessions, records over the cap, next_due,
---     JSON of the queues in which something is due).
+-- Out: one row (due, lapsed, parked, owing, old, erased, old dead letters, old sessions, records over the cap,
+--     next_due, JSON of the queues in which something is due).
 -- Locks: reads only.
 -- Safe to repeat: yes.
 WITH waiting AS MATERIALIZED (
@@ -16,7 +16,10 @@ SELECT
     ),
     EXISTS (SELECT 1 FROM jobs INDEXED BY parked_since WHERE state = 7 AND began <= ?2),
     EXISTS (SELECT 1 FROM sessions INDEXED BY sessions_owing WHERE owing = 1),
-    EXISTS (SELECT 1 FROM jobs INDEXED BY kept WHERE prune_at IS NOT NULL AND dead = 0 AND state < 20 AND prune_at <= ?1),
+    EXISTS (
+        SELECT 1 FROM jobs INDEXED BY kept
+        WHERE prune_at IS NOT NULL AND dead = 0 AND state < 20 AND prune_at <= ?1
+    ),
     EXISTS (SELECT 1 FROM jobs INDEXED BY erased WHERE state = 20 AND prune_at <= ?1),
     EXISTS (SELECT 1 FROM jobs INDEXED BY kept_dead WHERE prune_at IS NOT NULL AND dead = 1 AND prune_at <= ?1),
     EXISTS (SELECT 1 FROM sessions INDEXED BY sessions_ended WHERE ended IS NOT NULL AND ended <= ?3),

@@ -1,0 +1,34 @@
+"""Everything that is measured, in the order of the table."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bench.subject import Subject
+from bench.subjects.backlog import Backlog
+from bench.subjects.cap import AtCap
+from bench.subjects.drain import BesideBusyLoop, BesideThread, Drain
+from bench.subjects.enqueue import Bulk, Callers, Singles
+from bench.subjects.idle import Idle
+from bench.subjects.memory import Delayed
+from bench.subjects.naps import Naps
+from bench.subjects.start import Imports, Start
+from bench.subjects.trips import BackToBack, Paused
+
+SUBJECTS: Final[tuple[Subject, ...]] = (
+    Singles(),
+    Callers(),
+    Bulk(),
+    Drain(),
+    BesideBusyLoop(),
+    BesideThread(),
+    BackToBack(),
+    Paused(),
+    Naps(),
+    AtCap(),
+    Backlog(),
+    Imports(),
+    Start(),
+    Idle(),
+    Delayed(),
+)

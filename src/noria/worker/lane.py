@@ -1,0 +1,163 @@
+"""Leasing for one kind of slot: its own call in flight, so that a full kind never holds up one that is free."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections import deque
+from collections.abc import Collection
+from contextlib import AbstractContextManager
+from typing import Final, Protocol
+
+from noria import aio
+from noria.backends.contract import Batch, Queue, Want
+from noria.errors import BackendError
+from noria.ids import SessionId
+from noria.model.job import Lane
+from noria.model.limits import MAX_BATCH
+from noria.worker.pace import Pace
+
+log = logging.getLogger("noria.worker")
+
+_OUTAGE_AT_MOST: Final = 5.0
+
+
+class Slots(Protocol):
+    """What a lane needs to know of the worker around it."""
+
+    @property
+    def session(self) -> SessionId:
+        """Whose leases these are."""
+        ...
+
+    @property
+    def leasing(self) -> bool:
+        """Whether anything may be leased now."""
+        ...
+
+    def room(self, lane: Lane) -> tuple[int, int]:
+        """Free slots for jobs of this lane that nothing held ready will take, and jobs held beyond those."""
+        ...
+
+    def ended(self, lane: Lane) -> int:
+        """How many jobs in such slots have ended so far."""
+        ...
+
+    def suspects_held(self) -> bool:
+        """Whether the worker runs, or holds ready, a suspect, or has asked for one."""
+        ...
+
+    def inviting(self, suspect: bool) -> AbstractContextManager[None]:
+        """The time of a lease; if it may bring a suspect, of whatever lane, no other may meanwhile."""
+        ...
+
+    async def before_lease(self) -> None:
+        """What must be done before the next lease; raises `BackendError`."""
+        ...
+
+    def in_flight(self, calls: int) -> None:
+        """A lease begins (1) or ends (-1)."""
+        ...
+
+    def unheard(self) -> None:
+        """A lease failed: the session may hold jobs that nobody here knows of."""
+        ...
+
+    def arrived(self, lane: Lane, session: SessionId, batch: Batch) -> None:
+        """A lease was answered."""
+        ...
+
+
+class LaneFeed:
+    """Leases jobs of one lane, one call in flight.
+
+    Args:
+        lane: the lane.
+        slots: the worker around it.
+        queue: the backend.
+        queues: the queues to serve; their order turns with each lease.
+        wait: seconds that one lease may wait.
+        chance: for the jitter while the backend is away.
+    """
+
+    def __init__(
+        self,
+        *,
+        lane: Lane,
+        slots: Slots,
+        queue: Queue,
+        queues: Collection[str],
+        wait: float,
+        chance: random.Random,
+    ) -> None:
+        self._lane = lane
+        self._slots = slots
+        self._queue = queue
+        self._queues = deque(sorted(queues))
+        self._wait = wait
+        self._chance = chance
+        self._loop = asyncio.get_running_loop()
+        self._pace = Pace()
+        self._counted = 0
+        self._since = self._loop.time()
+        self._room = asyncio.Event()
+
+    def wake(self) -> None:
+        """Something may have made room: look again."""
+        self._room.set()
+
+    async def run(self) -> None:
+        """Lease for ever; a task of the worker's crew."""
+        pause = 0.05
+        while True:
+            await self._room.wait()
+            wants = self._wants()
+            if not wants:
+                self._room.clear()
+                continue
+            try:
+                await self._lease(wants)
+                pause = 0.05
+            except BackendError as error:
+                self._slots.unheard()
+                log.warning("no jobs can be leased, trying again: %s", error)
+                await aio.sleep(pause * (0.5 + self._chance.random()))
+                pause = min(pause * 2, _OUTAGE_AT_MOST)
+
+    async def _lease(self, wants: list[Want]) -> None:
+        with self._slots.inviting(any(want.suspect for want in wants)):
+            await self._slots.before_lease()
+            limit = min(sum(want.now + want.ahead for want in wants), MAX_BATCH)
+            session, asked = self._slots.session, self._loop.time()
+            self._slots.in_flight(1)
+            try:
+                batch = await self._queue.lease(session, wants, limit, self._wait)
+            finally:
+                self._slots.in_flight(-1)
+            self._measure(batch, asked)
+            self._slots.arrived(self._lane, session, batch)
+
+    def _wants(self) -> list[Want]:
+        """One want for each queue, the room shared evenly; none if there is no room worth a call."""
+        if not self._slots.leasing or not self._queues:
+            return []
+        now, beyond = self._slots.room(self._lane)
+        ahead = max(0, self._pace.ahead - beyond)
+        # Few at a time while enough is held ready would make many small transactions.
+        if not now and ahead * 2 <= self._pace.ahead:
+            return []
+        self._queues.rotate(-1)
+        suspect, count = not self._slots.suspects_held(), len(self._queues)
+        wants = [
+            Want(queue, (now + index) // count, (ahead + index) // count, suspect, self._lane)
+            for index, queue in enumerate(self._queues)
+        ]
+        return [want for want in wants if want.now or want.ahead]
+
+    def _measure(self, batch: Batch, asked: float) -> None:
+        now, ended = self._loop.time(), self._slots.ended(self._lane)
+        self._pace.ended(ended - self._counted, now - self._since)
+        self._counted, self._since = ended, now
+        if batch.leases:
+            self._pace.leased(now - asked)

@@ -1,0 +1,11 @@
+"""What the worker processes of a fleet load: `noria worker tests.faults.application:app`."""
+
+from __future__ import annotations
+
+import os
+
+from tests.faults import sabotage
+from tests.faults.shop import shop_of
+
+sabotage.prepare(os.environ)
+app = shop_of(os.environ)
