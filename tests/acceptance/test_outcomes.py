@@ -36,6 +36,7 @@ from noria import (
     Unknown,
     WaitTimeout,
 )
+from noria.backends.contract import Fence, Want, WorkerCard
 from noria.worker import WorkerFault
 from tests.support.workplace import Workplace, in_virtual_time
 
@@ -714,3 +715,36 @@ async def test_a_job_whose_record_is_not_kept_is_gone_after_success() -> None:
         with pytest.raises(noria.JobNotFound):
             await job.status()
         assert (await place.store.counts()).erased == 1
+
+
+async def test_a_lease_cancelled_at_any_await_loses_nothing(shop: Shop) -> None:
+    """L3: with the engine in its own thread; what was leased for nobody comes back by itself, uncounted."""
+
+    @shop.app.task(attempts=1)
+    async def work(n: int) -> int:
+        return n
+
+    jobs = await shop.app.enqueue_many(work.job(n) for n in range(200))
+    backend = shop.app.backend
+    card = WorkerCard(worker="w", host="h", pid=1, tasks=("work",), queues=("default",))
+    session = await backend.open(card)
+    wants = [Want("default", 5)]
+    cut = 0
+    for turns in range(40):
+        leasing = asyncio.ensure_future(backend.lease(session, wants, 5, 0.5))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        if turns % 4 == 3:
+            await asyncio.sleep(0.002)
+        leasing.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            batch = await leasing
+            known = [Fence(lease.id, lease.starts) for lease in batch.leases]
+            assert await backend.recall(session, ()) >= len(known)
+            continue
+        cut += 1
+    assert cut
+    await backend.end(session, if_beat=None, started=())
+    await shop.open()
+    assert await asyncio.gather(*(job.result(PATIENCE) for job in jobs)) == list(range(200))
+    assert {(await job.status()).attempt for job in jobs} == {1}

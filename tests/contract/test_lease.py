@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from noria.backends.contract import Parts, Want
+from noria.backends.contract import Batch, Parts, Want
 from noria.ids import Id, SessionId
 from noria.model.backoff import Backoff
 from noria.model.job import Extras, Lane, Lease
@@ -404,6 +404,21 @@ async def test_a_recall_of_thousands_is_whole(store: Store) -> None:
 
     assert await store.recall(session, []) == 2_500
     assert [lease.id for lease in await take_all(store, session)] == ids
+
+
+@pytest.mark.store(restarts=False)
+async def test_leases_that_nobody_heard_of_come_back_and_none_is_given_twice(store: Store) -> None:
+    """W5: the process is killed between the claim and the answer."""
+    ids = await enqueue(store, 600)
+    session = await worker(store)
+    calls = [store.lease(session, [Want(QUEUE, 10)], 10, 0.0) for _ in range(60)]
+
+    told = await store.killed_during(calls, answers=15)
+    heard = [lease for each in told if isinstance(each, Batch) for lease in each.leases]
+    await store.recall(session, [fence(lease) for lease in heard])
+
+    rest = await take_all(store, await worker(store))
+    assert sorted(lease.id for lease in heard + rest) == ids
 
 
 # -- what is not to be started any more

@@ -8,6 +8,7 @@ import pytest
 
 from noria.model.outcome import Outcome
 from noria.model.state import State
+from noria.testing.events import RunStart
 from tests.faults.fleet import Fleet, until
 
 pytestmark = [pytest.mark.kill, pytest.mark.timeout(120)]
@@ -52,18 +53,25 @@ async def test_w11_a_poison_job_is_a_dead_letter_at_its_budget_and_its_neighbour
 
 
 async def test_a_suspect_for_which_there_is_no_slot_is_left_in_its_queue(fleet: Fleet) -> None:
-    """It is no reason to lease it that a slot of the other kind is free: to be given back costs it a release."""
+    """That a slot of the other kind is free is no reason to lease it: it would only be given back."""
+    full = fleet.start("full", "-q", "full", "-q", "default", "-c", "1", "--threads", "4")
+    await fleet.put("wait", "full", queue="full")
+    await full.runs()
     suspect = await fleet.put("wait", "gate")
     for number in range(2):
-        worker = fleet.start(f"dying{number}")
+        worker = fleet.start(f"dying{number}", "-q", "default")
         await worker.runs()
         worker.kill()
-    full = fleet.start("full", "-q", "full", "-q", "default", "-c", "1", "--threads", "4")
-    await full.works()
-    await fleet.put("wait", "full", queue="full", priority=9)
-    await full.runs()
-    before = await fleet.record(suspect)
+    await until(lambda: crashed_twice(fleet, suspect), fleet.logs)
     await asyncio.sleep(2.5)
-    after = await fleet.record(suspect)
-    print(before.tally, after.tally)
-    assert after.starts <= before.starts + 1
+    record = await fleet.record(suspect)
+    assert (record.state, record.starts, record.tally.releases) == (State.QUEUED, 2, 0)
+    (fleet.folder / "gate").touch()
+    (fleet.folder / "full").touch()
+    await fleet.ended()
+    assert full.told(RunStart) == 2
+    await fleet.judge()
+
+
+async def crashed_twice(fleet: Fleet, id: str) -> bool:
+    return (await fleet.record(id)).tally.crashes == 2

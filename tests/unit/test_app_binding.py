@@ -91,6 +91,7 @@ def test_defaults_are_the_functions_own_and_need_not_be_storable() -> None:
     ("args", "kwargs", "field", "words"),
     [
         ((1, "x"), {}, "to", "to: expected str, got int"),
+        ((b"a", "x"), {}, "to", "to: expected str, got bytes"),
         (
             ("x", "y"),
             {"n": datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)},

@@ -123,3 +123,11 @@ def test_jitter_is_repeatable_from_its_entropy() -> None:
 
     assert [first.random() for _ in range(5)] == [second.random() for _ in range(5)]
     assert len(system_entropy(16)) == 16
+
+
+@pytest.mark.parametrize(
+    "text", ["{01a22b90-053a-75dd-8784-88a139081331}", "01a22b90_053a_75dd_8784_88a139081331"]
+)
+def test_an_id_is_read_only_in_the_form_in_which_ids_are_written(text: str) -> None:
+    with pytest.raises(InvalidInput):
+        from_text(text)

@@ -36,7 +36,7 @@ INTENDED = {
     "lapsed_pick": ["SEARCH jobs USING INDEX lapsing (lapse>? AND lapse<?)"],
     "lease_look": [
         "SEARCH jobs USING INDEX ready (queue=? AND lane=?)",
-        "SEARCH jobs USING INDEX suspects (queue=?)",
+        "SEARCH jobs USING INDEX suspects (queue=? AND lane=?)",
         "SEARCH jobs USING INDEX parked (task=? AND queue=? AND lane=?)",
         "SEARCH jobs USING INDEX due (queue=?)",
         "SEARCH jobs USING INDEX lapsing (lapse>? AND lapse<?)",

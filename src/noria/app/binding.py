@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from inspect import Parameter
-from typing import Any, Final
+from types import NoneType, UnionType
+from typing import Any, Final, NoReturn, get_args, get_type_hints
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from msgspec.structs import astuple
 
 from noria.app.signature import Signature
@@ -16,6 +17,8 @@ from noria.model.limits import MAX_BODY, MAX_RESULT
 from noria.model.task import Arguments
 
 _QUOTED: Final = re.compile(r"'([^']*)'")
+_TEXT: Final = (str, UnsetType, NoneType)
+"""What a parameter for text may hold here; whether None fits is for the decoder to say."""
 _NO_WORDS: Final[dict[str, Any]] = {}
 """Keyword arguments of a call that has none; never written to."""
 _GOT: Final = re.compile(r"got \w+")
@@ -38,6 +41,7 @@ class Binding:
         self._decoders: dict[str, Decode] = {DEFAULT.name: DEFAULT.decoder(signature.shape, MAX_BODY)}
         self._results: dict[str, Decode] = {DEFAULT.name: DEFAULT.decoder(signature.returns, MAX_RESULT)}
         self._check = DEFAULT.decoder(signature.shape, None)
+        self._texts = [name for name, hint in get_type_hints(signature.shape).items() if _is_text(hint)]
 
     def pack(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
         """Bind and encode the arguments of a call, and decode them as the worker will, to see that they fit.
@@ -50,6 +54,9 @@ class Binding:
             bound = self._shape(*args, **kwargs)
         except TypeError as error:
             raise self._unbound(error) from None
+        for name in self._texts:
+            if not isinstance(getattr(bound, name), _TEXT):
+                self._refuse_text(name, getattr(bound, name))
         try:
             body = DEFAULT.encode(bound, MAX_BODY)
             self._check(body)
@@ -116,6 +123,11 @@ class Binding:
             field=quoted[1] if quoted else "",
         )
 
+    def _refuse_text(self, name: str, value: object) -> NoReturn:
+        """Bytes, dates and many others become text on the wire, and would arrive as what they were not."""
+        words = f"{name}: expected str, got {type(value).__name__}"
+        raise InvalidArguments(f"task {self._task!r}: {words}", field=name)
+
     def _refused(self, misfit: Misfit, bound: Any) -> InvalidArguments | TooLarge:
         """What to raise for arguments that cannot travel; the parameter that is to blame is named."""
         if not misfit.path:
@@ -137,6 +149,12 @@ class Binding:
 
     def _invalid(self, misfit: Misfit) -> InvalidArguments:
         return InvalidArguments(f"task {self._task!r}: {misfit.of('the body')}", field=misfit.path)
+
+
+def _is_text(hint: Any) -> bool:
+    """Whether a parameter takes text, or nothing, and nothing else."""
+    kinds = set(get_args(hint)) - {UnsetType, NoneType} if isinstance(hint, UnionType) else {hint}
+    return kinds == {str}
 
 
 def decode_anything(result: bytes, codec: str) -> Any:

@@ -50,8 +50,8 @@ class Want(Struct, frozen=True):
         queue: its name.
         now: jobs for slots that are free.
         ahead: further jobs to hold ready; never suspects.
-        suspect: whether one of `now` may be a suspect (a job that has crashed its process twice or more),
-            of whatever lane; among all jobs of one lease is at most one.
+        suspect: whether one of `now` may be a suspect (a job that has crashed its process twice or more);
+            among all jobs of one lease is at most one.
         lane: only jobs that were pushed in this lane. A worker asks for each lane as many as it has slots of
             that kind, so that jobs whose slots are taken never stand before jobs whose slots are free.
     """

@@ -84,7 +84,8 @@ class Feed:
         self._starting = False
         self._unheard = False
         self._calls = 0
-        self._invited = 0
+        self._inviting = False
+        self._invited: Lane | None = None
         self._quiet = asyncio.Event()
         self._quiet.set()
         self._recalling = asyncio.Lock()
@@ -136,19 +137,26 @@ class Feed:
         """How many jobs in slots of this lane's kind have ended so far."""
         return self._runner.finished[self._kinds[lane]]
 
-    def suspects_held(self) -> bool:
-        """Whether a suspect runs, is held ready, or may be on its way: two of them would hide who crashed."""
+    def may_invite(self, lane: Lane) -> bool:
+        """One suspect at a time, or the next crash had two authors; and lanes that have room take turns."""
         waiting = any(run.lease.tally.suspect for ready in self._ready.values() for run in ready)
-        return waiting or self._invited > 0 or self._runner.suspects > 0
+        if waiting or self._inviting or self._runner.suspects:
+            return False
+        return self._invited is not lane or not any(
+            self.room(other)[0] for other in Lane if other is not lane
+        )
 
     @contextmanager
-    def inviting(self, suspect: bool) -> Iterator[None]:
+    def inviting(self, lane: Lane, suspect: bool) -> Iterator[None]:
         """A lease that may bring a suspect, or not."""
-        self._invited += suspect
+        if not suspect:
+            yield
+            return
+        self._inviting, self._invited = True, lane
         try:
             yield
         finally:
-            self._invited -= suspect
+            self._inviting = False
 
     async def before_lease(self) -> None:
         """After a lease without an answer: give back what the session holds and nobody here knows of."""

@@ -44,12 +44,12 @@ class Slots(Protocol):
         """How many jobs in such slots have ended so far."""
         ...
 
-    def suspects_held(self) -> bool:
-        """Whether the worker runs, or holds ready, a suspect, or has asked for one."""
+    def may_invite(self, lane: Lane) -> bool:
+        """Whether the next lease of this lane may bring a suspect."""
         ...
 
-    def inviting(self, suspect: bool) -> AbstractContextManager[None]:
-        """The time of a lease; if it may bring a suspect, of whatever lane, no other may meanwhile."""
+    def inviting(self, lane: Lane, suspect: bool) -> AbstractContextManager[None]:
+        """The time of a lease; if it may bring a suspect, no other may meanwhile."""
         ...
 
     async def before_lease(self) -> None:
@@ -126,7 +126,7 @@ class LaneFeed:
                 pause = min(pause * 2, _OUTAGE_AT_MOST)
 
     async def _lease(self, wants: list[Want]) -> None:
-        with self._slots.inviting(any(want.suspect for want in wants)):
+        with self._slots.inviting(self._lane, any(want.suspect for want in wants)):
             await self._slots.before_lease()
             limit = min(sum(want.now + want.ahead for want in wants), MAX_BATCH)
             session, asked = self._slots.session, self._loop.time()
@@ -148,7 +148,7 @@ class LaneFeed:
         if not now and ahead * 2 <= self._pace.ahead:
             return []
         self._queues.rotate(-1)
-        suspect, count = not self._slots.suspects_held(), len(self._queues)
+        suspect, count = self._slots.may_invite(self._lane), len(self._queues)
         wants = [
             Want(queue, (now + index) // count, (ahead + index) // count, suspect, self._lane)
             for index, queue in enumerate(self._queues)

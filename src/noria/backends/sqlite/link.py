@@ -62,6 +62,7 @@ class Link:
         """Close the connection. Repeating it does nothing."""
         self._drop()
         self._gate.close()
+        self.identity = None
 
     def check(self) -> None:
         """See that there is a connection, and from time to time that its file is still in its place.

@@ -59,7 +59,7 @@ class Renew(Call):
 
 
 @dataclass(slots=True)
-class Suspect(Call):
+class ListOverdue(Call):
     """The call."""
 
     writes: ClassVar[bool] = False

@@ -167,7 +167,7 @@ class SqliteStore:
         return orders
 
     async def overdue(self) -> list[Overdue]:
-        suspects: list[Overdue] = await self._ask(sessions.Suspect())
+        suspects: list[Overdue] = await self._ask(sessions.ListOverdue())
         return suspects
 
     async def end(
@@ -223,7 +223,8 @@ class SqliteStore:
 
     async def _ask(self, call: Call) -> Any:
         """Have the engine answer."""
-        return await self._open_desk().ask(call, self._settings.timeout)
+        desk = self._open_desk()
+        return await desk.ask(call, self._settings.timeout)
 
     async def _consult(self, call: Call) -> Any:
         """Have the reader answer: long reads must not hold up leases and settles."""
