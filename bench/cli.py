@@ -100,6 +100,7 @@ def _about(given: argparse.Namespace, sides: Sequence[Side]) -> dict[str, Any]:
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "version": metadata.version("noria"),
         "quick": given.quick,
+        "whole": not (given.quick or given.parts or given.only),
         "machine": machine.describe(),
         "file_system": machine.file_system(given.folder),
         "stores": stores,

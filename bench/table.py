@@ -42,7 +42,8 @@ def numbers(report: dict[str, Any]) -> str:
         ratio = report["ratios"].get(metric)
         cells = [_cell(found.get(side)) for side in _NAMES]
         cells.append(f"{ratio['median']:.3g}x" if ratio else "–")
-        rows.append(f"| {any_one['title']} | {any_one['n']:,} | {' | '.join(cells)} |")
+        sizes = dict.fromkeys(found[side]["n"] for side in _NAMES if side in found)
+        rows.append(f"| {any_one['title']} | {' / '.join(map('{:,}'.format, sizes))} | {' | '.join(cells)} |")
     return "\n".join(rows)
 
 
@@ -65,7 +66,10 @@ def _pragmas(store: dict[str, Any]) -> str:
 def _cell(figure: dict[str, Any] | None) -> str:
     if figure is None:
         return "–"
-    spread = f" ±{100 * figure['spread']:.0f} %" if len(figure["values"]) > 1 else ""
+    values = figure["values"]
+    spread = f" ±{100 * figure['spread']:.0f} %" if len(values) > 1 else ""
+    if figure["spread"] > 1:
+        spread = f" ({_number(min(values))} to {_number(max(values))})"
     return f"{_number(figure['median'])} {figure['unit']}{spread}"
 
 

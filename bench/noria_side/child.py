@@ -20,7 +20,7 @@ from noria.app.connect import read_url
 from noria.app.job import Job
 from noria.app.task import Enqueuer
 from noria.backends.contract import Parts
-from noria.backends.sqlite.connection import open_connection
+from noria.backends.sqlite.connection import gate_of, open_connection
 from noria.backends.sqlite.settings import Settings
 from noria.model.state import State
 
@@ -123,7 +123,7 @@ async def describe() -> dict[str, Any]:
     url = read_url(os.environ["NORIA_URL"])
     async with ours.app:
         settings = Settings(path=str(url.path), runtime=url.path.parent, synchronous=url.synchronous)
-        connection = open_connection(settings, create=False)
+        connection = open_connection(settings, gate_of(settings), create=False)
         names = ("journal_mode", "synchronous", "wal_autocheckpoint", "page_size")
         found = {name: connection.pragma(name) for name in names}
         connection.close()

@@ -1,4 +1,7 @@
-"""Whether a long queue costs anything: the same enqueue and drain with a million jobs queued already."""
+"""Whether a long queue costs anything: the same enqueue and drain without and with a million jobs queued.
+
+The store with the short queue is measured just before the other one, so that both meet the same machine.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,10 @@ from bench.subject import Arena
 from bench.subjects.drain import PATIENCE
 from bench.tally import COUNT, FIRST, LAST
 
+EMPTY_ENQUEUE: Final = Metric("backlog.empty_enqueue", "The same into an empty queue", "jobs/s", higher=True)
+EMPTY_DRAIN: Final = Metric(
+    "backlog.empty_drain", "The same off a queue of these alone", "jobs/s", higher=True
+)
 ENQUEUE: Final = Metric("backlog.enqueue", "Enqueue, bulk, behind a million jobs", "jobs/s", higher=True)
 DRAIN: Final = Metric("backlog.drain", "Drain with results, off a million jobs", "jobs/s", higher=True)
 
@@ -25,19 +32,28 @@ class Backlog:
     sides = ("noria",)
 
     def measure(self, side: Side, arena: Arena) -> Sequence[Reading]:
-        """Add n jobs at the end of the queue, then take the first n off it."""
+        """Add n jobs at the end of a queue, then take the first n off it; for an empty queue, and the long one."""
         n, backlog = arena.scale.jobs, arena.scale.backlog
-        store = _filled(side, arena, backlog)
+        long = _filled(side, arena, backlog)
+        empty_enqueue, empty_drain = self._rates(side, arena, arena.store(), n)
+        enqueue, drain = self._rates(side, arena, long, n)
+        return [
+            Reading(ENQUEUE, enqueue, backlog),
+            Reading(EMPTY_ENQUEUE, empty_enqueue, n),
+            Reading(DRAIN, drain, backlog),
+            Reading(EMPTY_DRAIN, empty_drain, n),
+        ]
+
+    def _rates(self, side: Side, arena: Arena, store: Store, n: int) -> tuple[float, float]:
         before = side.counts(store)
         seconds = side.enqueue(store, n)
-        path, tally = arena.tally()
+        path, tally = arena.tally(f"tally-{sum(before.values())}")
         with side.working(store, path):
-            tally.wait_for(n, PATIENCE, "drain off a long queue")
-            # More jobs end while we look; the rate is over all that have.
+            tally.wait_for(n, PATIENCE, "drain off a queue")
+            # More jobs may end while we look; the rate is over all that have.
             count, last = tally.numbers[COUNT], tally.numbers[LAST]
         self._check(before, side.counts(store), tally.numbers[COUNT], n)
-        rate = (count - 1) / ((last - tally.numbers[FIRST]) / 1e9)
-        return [Reading(ENQUEUE, n / seconds, backlog), Reading(DRAIN, rate, backlog)]
+        return n / seconds, (count - 1) / ((last - tally.numbers[FIRST]) / 1e9)
 
     def _check(self, before: dict[str, int], after: dict[str, int], ran: int, added: int) -> None:
         ended = after.get("succeeded", 0) - before.get("succeeded", 0)

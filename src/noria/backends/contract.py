@@ -5,7 +5,9 @@ backend opened again. Calls come in batches and answer in the order they were as
 
 Rules for every call:
 
-* *On return* the change is durable, as far as the backend's `Capabilities.durability` says.
+* *On return* the change is durable, as far as the backend's `Capabilities.durability` says. What a lease, a renewal, an
+  `open` or a watch has changed survives the death of processes, and need not survive the loss of power: then the
+  jobs are simply still queued.
 * *On exception* `Unavailable` means certainly not done; `Unknown` means that it may be done, and that repeating
   the call with the same ids is safe and gives the answer that was missed.
 * *On cancellation* the call may or may not be done, as with `Unknown`. Leases of a cancelled `lease` come back
@@ -267,7 +269,8 @@ class Altered(Struct, frozen=True):
 
 
 class QueueCounts(Struct, frozen=True):
-    """One queue in numbers. `oldest_ready`: seconds since its longest waiting job became eligible."""
+    """One queue in numbers. `oldest_ready`: seconds since its longest waiting job became eligible, as far as the first
+    hundred of each lane tell; suspects are left out."""
 
     states: Mapping[State, int]
     dead: int = 0
@@ -356,7 +359,7 @@ class Queue(Protocol):
     async def lease(self, session: SessionId, wants: Sequence[Want], limit: int, wait: float) -> Batch:
         """Take jobs for a session, in one atomic step.
 
-        Promotes what is due (at most 1,000 rows), then serves parked jobs of the session's tasks, then fills each
+        Promotes what is due (at most 1,000 rows), then serves parked jobs of the session's tasks in these queues, then fills each
         want in order of rank, then gives what a queue could not fill to the other wants of the same lane. At most
         `limit` jobs. `starts` rises by one for each. Returns at once with any job, else after `wait` seconds with none.
         A session that has ended, or never was opened, gets none.
@@ -379,7 +382,8 @@ class Queue(Protocol):
 
         Each is fenced: the session has not ended, and (session, starts, running) are this start's. One item that
         is stale, or cannot be stored, never fails its neighbours. Whoever waits for a job that became final gets
-        a hint. May be repeated: yes; what was done says ALREADY.
+        a hint. May be repeated: yes; what was done says ALREADY, also if it has erased the
+        record (`keep=0`) not long ago. A start that `end` or `recall` took back says STALE for ever.
         """
         ...
 

@@ -34,6 +34,7 @@ class Grip(Struct):
         recalled: its session may have given it back unheard.
         ran, effect, ended: what its handler told, and when it began.
         result: the digest that it was last settled with as succeeded.
+        again: if it was last settled as to be run again, the time before which that must not be.
         life: the life of the job that it belongs to.
     """
 
@@ -50,6 +51,7 @@ class Grip(Struct):
     effect: float = 0.0
     ended: str = ""
     result: str | None = None
+    again: float | None = None
     life: int = 0
 
 

@@ -146,8 +146,10 @@ class Learner:
             job.may_be_final, job.fresh = True, False
         if fact.state == State.SUCCEEDED:
             grip.result = fact.result or None
-        if fact.state in _WAITS:
-            job.due = event.mono + fact.delay
+        # Until it is answered nobody knows whether it was done, and by which of the two the job is due.
+        grip.again = event.mono + fact.delay if fact.state in _WAITS else None
+        if grip.again is not None:
+            job.due = None
 
     def _settle_end(self, event: Event, fact: SettleEnd) -> None:
         job = self._known.job(fact.id)
@@ -164,6 +166,8 @@ class Learner:
         elif grip.accepted is None:
             grip.accepted = fact
             job.counted += counts
+            if fact.starts == job.top:
+                job.due = grip.again if grip.again is not None else job.due
             if same_life and fact.state in FINALS:
                 job.final, job.final_at = fact.state, event.mono
 

@@ -85,7 +85,7 @@ class Feed:
         self._unheard = False
         self._calls = 0
         self._inviting = False
-        self._invited: Lane | None = None
+        self._in_vain: Lane | None = None
         self._quiet = asyncio.Event()
         self._quiet.set()
         self._recalling = asyncio.Lock()
@@ -137,26 +137,27 @@ class Feed:
         """How many jobs in slots of this lane's kind have ended so far."""
         return self._runner.finished[self._kinds[lane]]
 
-    def may_invite(self, lane: Lane) -> bool:
-        """One suspect at a time, or the next crash had two authors; and lanes that have room take turns."""
+    @property
+    def suspects_here(self) -> bool:
+        """Whether a suspect runs or is held ready."""
         waiting = any(run.lease.tally.suspect for ready in self._ready.values() for run in ready)
-        if waiting or self._inviting or self._runner.suspects:
+        return waiting or self._runner.suspects > 0
+
+    def may_invite(self, lane: Lane) -> bool:
+        """One suspect at a time, or the next crash had two authors; a lane that found none lets others try."""
+        if self._inviting or self.suspects_here:
             return False
-        return self._invited is not lane or not any(
-            self.room(other)[0] for other in Lane if other is not lane
-        )
+        return self._in_vain is not lane or not any(self.room(each)[0] for each in Lane if each is not lane)
 
     @contextmanager
     def inviting(self, lane: Lane, suspect: bool) -> Iterator[None]:
         """A lease that may bring a suspect, or not."""
-        if not suspect:
-            yield
-            return
-        self._inviting, self._invited = True, lane
+        self._inviting = self._inviting or suspect
         try:
             yield
         finally:
-            self._inviting = False
+            if suspect:
+                self._inviting, self._in_vain = False, None if self.suspects_here else lane
 
     async def before_lease(self) -> None:
         """After a lease without an answer: give back what the session holds and nobody here knows of."""

@@ -21,6 +21,8 @@ from noria.worker.pace import Pace
 log = logging.getLogger("noria.worker")
 
 _OUTAGE_AT_MOST: Final = 5.0
+_BETWEEN_SUSPECTS: Final = 0.1
+"""Seconds after which it is looked whether the next suspect may come."""
 
 
 class Slots(Protocol):
@@ -42,6 +44,11 @@ class Slots(Protocol):
 
     def ended(self, lane: Lane) -> int:
         """How many jobs in such slots have ended so far."""
+        ...
+
+    @property
+    def suspects_here(self) -> bool:
+        """Whether the worker runs, or holds ready, a suspect."""
         ...
 
     def may_invite(self, lane: Lane) -> bool:
@@ -132,11 +139,15 @@ class LaneFeed:
             session, asked = self._slots.session, self._loop.time()
             self._slots.in_flight(1)
             try:
-                batch = await self._queue.lease(session, wants, limit, self._wait)
+                batch = await self._queue.lease(session, wants, limit, self._patience())
             finally:
                 self._slots.in_flight(-1)
             self._measure(batch, asked)
             self._slots.arrived(self._lane, session, batch)
+
+    def _patience(self) -> float:
+        """Seconds that a lease waits: not long while it may bring no suspect only because there is one."""
+        return min(self._wait, _BETWEEN_SUSPECTS) if self._slots.suspects_here else self._wait
 
     def _wants(self) -> list[Want]:
         """One want for each queue, the room shared evenly; none if there is no room worth a call."""

@@ -24,7 +24,7 @@ class Bus:
     """Knows who listens to which channel."""
 
     def __init__(self) -> None:
-        self._listeners: dict[Channel, set[Listener]] = {}
+        self._listeners: dict[Channel, dict[Listener, None]] = {}
 
     def publish(self, notes: Iterable[Note]) -> None:
         """Give hints to those who listen."""
@@ -34,19 +34,19 @@ class Bus:
 
     def reset(self) -> None:
         """Tell everyone that hints may have been missed."""
-        for listener in {each for listeners in self._listeners.values() for each in listeners}:
+        for listener in {each: None for listeners in self._listeners.values() for each in listeners}:
             listener.put(_RESET)
 
     def add(self, listener: Listener) -> None:
         """Let a listener hear what comes from now on."""
         for channel in listener.channels:
-            self._listeners.setdefault(channel, set()).add(listener)
+            self._listeners.setdefault(channel, {})[listener] = None
 
     def remove(self, listener: Listener) -> None:
         """Let it hear nothing more."""
         for channel in listener.channels:
-            listeners = self._listeners.get(channel, set())
-            listeners.discard(listener)
+            listeners = self._listeners.get(channel, {})
+            listeners.pop(listener, None)
             if not listeners:
                 self._listeners.pop(channel, None)
 

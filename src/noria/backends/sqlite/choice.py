@@ -21,7 +21,7 @@ class Line(Struct, array_like=True):
     Attributes:
         parked: jobs that other workers did not know.
         ready: jobs that are free.
-        suspects: jobs of whatever lane that have crashed their process more than once.
+        suspects: jobs that have crashed their process more than once.
     """
 
     parked: list[Candidate]

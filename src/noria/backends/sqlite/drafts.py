@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from noria.backends.sqlite.rows import Bytes, encode, from_bytes
+from noria.backends.sqlite.rows import Bytes, encode, from_bytes, write_extras
 from noria.backends.sqlite.settings import SPILL
 from noria.backends.sqlite.units import earlier, millis, millis_or_none
 from noria.model.job import NO_EXTRAS, NewJob, Receipt, rank
@@ -159,5 +159,13 @@ def _tail(job: NewJob, hex: str | None) -> Row:
     )
     if max(abs(expires or 0), abs(deadline or 0), abs(keep or 0)) > _FURTHEST:
         raise ValueError("one of its times is too far away")
-    extras = None if job.extras is NO_EXTRAS else encode(job.extras)
-    return hex, job.reply, job.unique, extras, keep, expires, deadline, earlier(expires, deadline)
+    return (
+        hex,
+        job.reply,
+        job.unique,
+        write_extras(job.extras),
+        keep,
+        expires,
+        deadline,
+        earlier(expires, deadline),
+    )

@@ -183,8 +183,30 @@ def from_bytes(value: bytes | None, codec: str) -> Bytes:
 
 
 def read_extras(text: str | None) -> Extras:
-    """Extras as they are stored: NULL where there are none."""
-    return NO_EXTRAS if text is None else _extras.decode(text)
+    """Extras as they are stored: NULL where there are none.
+
+    What a version of ours cannot read must not keep the job from being leased, seen or cancelled.
+    """
+    try:
+        return NO_EXTRAS if text is None else _extras.decode(text)
+    except msgspec.DecodeError:
+        return NO_EXTRAS
+
+
+def write_extras(extras: Extras) -> str | None:
+    """Extras for their column.
+
+    Raises:
+        ValueError: they would not read back.
+    """
+    if extras is NO_EXTRAS:
+        return None
+    text = encode(extras)
+    try:
+        _extras.decode(text)
+    except msgspec.DecodeError as error:
+        raise ValueError(f"its extras do not fit their types: {error}") from error
+    return text
 
 
 def read_failure(text: str | None) -> Failure | None:

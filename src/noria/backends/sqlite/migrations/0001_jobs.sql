@@ -53,7 +53,7 @@ CREATE TABLE jobs (
 
 -- Suspects stand apart, so that a lease never has to step over them. 2 is `limits.SUSPECT_AT`; a test compares.
 CREATE INDEX ready ON jobs (queue, lane, rank, id) WHERE state = 2 AND crashes < 2;
-CREATE INDEX suspects ON jobs (queue, rank, id) WHERE state = 2 AND crashes >= 2;
+CREATE INDEX suspects ON jobs (queue, lane, rank, id) WHERE state = 2 AND crashes >= 2;
 CREATE INDEX held ON jobs (session, id) WHERE state = 3;
 CREATE INDEX due ON jobs (queue, due, id) WHERE state IN (1, 6);
 CREATE INDEX parked ON jobs (task, queue, lane, rank, id) WHERE state = 7;

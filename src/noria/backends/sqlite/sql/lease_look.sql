@@ -5,7 +5,7 @@
 --     moving: whether time has moved something in these queues that must be promoted, or anywhere that must expire;
 --     next_due: when the next job of these queues becomes due, or null;
 --     lines: JSON, for each queue and lane [parked, ready, suspects], each [[rank, id as hex], …]; ready in order
---         of rank, parked those of the session's tasks, suspects of whatever lane.
+--         of rank, parked those of the session's tasks.
 -- Locks: reads only.
 -- Safe to repeat: yes.
 SELECT
@@ -43,12 +43,13 @@ SELECT
                 SELECT json_group_array(json_array(rank, hex(id))) FROM (
                     SELECT * FROM (
                         SELECT rank, id FROM jobs INDEXED BY suspects
-                        WHERE state = 2 AND crashes >= 2 AND queue = w.value ->> 0 ORDER BY rank, id LIMIT 1
+                        WHERE state = 2 AND crashes >= 2 AND queue = w.value ->> 0 AND lane = w.value ->> 1
+                        ORDER BY rank, id LIMIT 1
                     )
                     UNION ALL
                     SELECT * FROM (
                         SELECT rank, id FROM jobs INDEXED BY parked
-                        WHERE state = 7 AND queue = w.value ->> 0 AND crashes >= 2
+                        WHERE state = 7 AND queue = w.value ->> 0 AND lane = w.value ->> 1 AND crashes >= 2
                         AND EXISTS (SELECT 1 FROM jobs INDEXED BY parked_since WHERE state = 7)
                         AND task IN (SELECT t.value FROM sessions, json_each(sessions.tasks) AS t WHERE session = ?2)
                         LIMIT 1
