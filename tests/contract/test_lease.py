@@ -333,6 +333,18 @@ async def test_parked_jobs_are_served_before_others(store: Store) -> None:
     assert await state(store, later) is State.QUEUED
 
 
+async def test_parked_jobs_of_several_tasks_are_leased_oldest_first(store: Store) -> None:
+    """None waits behind the jobs of another task for ever."""
+    first = await parked(store, task="z")
+    await store.advance(1)
+    second = await parked(store, task="a")
+    session = await worker(store, tasks=("a", "z"))
+
+    leases = [await take(store, session, 1) for _ in range(2)]
+
+    assert [lease.id for each in leases for lease in each] == [first, second]
+
+
 async def test_a_lease_does_not_ask_whether_the_task_is_known(store: Store) -> None:
     id = await one(store, task="rare")
 

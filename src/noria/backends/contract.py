@@ -359,9 +359,10 @@ class Queue(Protocol):
     async def lease(self, session: SessionId, wants: Sequence[Want], limit: int, wait: float) -> Batch:
         """Take jobs for a session, in one atomic step.
 
-        Promotes what is due (at most 1,000 rows), then serves parked jobs of the session's tasks in these queues, then fills each
-        want in order of rank, then gives what a queue could not fill to the other wants of the same lane. At most
-        `limit` jobs. `starts` rises by one for each. Returns at once with any job, else after `wait` seconds with none.
+        Promotes what is due (at most 1,000 rows), serves parked jobs of the session's tasks in these queues, then
+        fills each want in order of rank, then gives what a queue could not fill to the other wants of the same
+        lane. At most `limit` jobs. `starts` rises by one for each. Returns at once with any job, else after `wait`
+        seconds with none.
         A session that has ended, or never was opened, gets none.
         On exception or cancellation: leases may have been made; they come back when the session ends, and a
         worker that goes on calls `end` for itself or `recall` for what it never saw.

@@ -17,7 +17,7 @@ CRASH_BUDGET: Final = 3
 SUSPECT_AT: Final = 2
 """From this many crashes on, a job runs apart from other suspects and is never buffered."""
 
-MAX_RELEASES: Final = 1_000
+MAX_RELEASES: Final = 100_000
 MAX_SNOOZES: Final = 10_000
 """Uncounted starts have caps of their own, so that nothing loops for ever."""
 

@@ -46,6 +46,7 @@ def after(error: BaseException) -> End:
 
 
 def push_invoked(job: NewJob) -> Fact:
+    """A job is about to be enqueued."""
     return PushInvoke(
         id=job.id.hex(),
         task=job.task,
@@ -62,11 +63,13 @@ def push_invoked(job: NewJob) -> Fact:
 
 
 def pushed(job: NewJob, receipt: Receipt) -> Fact:
+    """What a push said of one job."""
     stands = receipt.id.hex()
     return PushEnd(id=job.id.hex(), end="ok", status=receipt.status, stands=stands, why=receipt.why)
 
 
 def leased(session: SessionId, lease: Lease) -> Fact:
+    """A lease that a worker was given."""
     tally = lease.tally
     return Leased(
         id=lease.id.hex(), session=session, starts=lease.starts, spent=tally.spent, crashes=tally.crashes
@@ -74,10 +77,12 @@ def leased(session: SessionId, lease: Lease) -> Fact:
 
 
 def recalled(session: SessionId, known: Collection[Fence]) -> Fact:
+    """A recall is about to be made."""
     return Recalled(session=session, known=tuple(sorted(fence.id.hex() for fence in known)))
 
 
 def settle_invoked(session: SessionId, end: Settlement) -> Fact:
+    """A start is about to be ended."""
     return SettleInvoke(
         id=end.id.hex(),
         session=session,
@@ -90,6 +95,7 @@ def settle_invoked(session: SessionId, end: Settlement) -> Fact:
 
 
 def settled(session: SessionId, settlement: Settlement, end: End, verdict: Verdict | None = None) -> Fact:
+    """How ending a start ended."""
     return SettleEnd(
         id=settlement.id.hex(),
         session=session,
@@ -102,11 +108,13 @@ def settled(session: SessionId, settlement: Settlement, end: End, verdict: Verdi
 
 
 def end_invoked(session: SessionId, started: Collection[Fence] | None) -> Fact:
+    """A session is about to be ended."""
     ids = None if started is None else tuple(sorted(fence.id.hex() for fence in started))
     return EndInvoke(session=session, started=ids)
 
 
 def ended(session: SessionId, told: Ended) -> Fact:
+    """What an end said of its session."""
     return EndEnd(
         session=session,
         end="ok",
@@ -118,11 +126,13 @@ def ended(session: SessionId, told: Ended) -> Fact:
 
 
 def altered(id: Id, change: Change, told: Altered) -> Fact:
+    """What a change said of one job."""
     state = None if told.state is None else int(told.state)
     return AlterEnd(id=id.hex(), change=change.kind, end="ok", status=told.status, state=state)
 
 
 def swept(told: Swept) -> Fact:
+    """What a sweep moved."""
     return SweptSome(
         promoted=told.promoted,
         returned=told.returned,

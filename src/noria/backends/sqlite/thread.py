@@ -7,6 +7,7 @@ replies come back to the loop all at once.
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -21,6 +22,8 @@ from noria.backends.sqlite.engine import Engine
 from noria.backends.sqlite.lease import Take
 from noria.backends.sqlite.outlines import Note
 from noria.errors import Unavailable, Unknown
+
+log = logging.getLogger("noria.sqlite")
 
 
 class _Entry:
@@ -177,7 +180,11 @@ class ThreadDesk:
             return
         replies, notes = self._apply([entry.call for entry in entries])
         self._call_loop(self._deliver, entries, replies, notes)
-        self._send(notes)
+        try:
+            self._send(notes)
+        except Exception:
+            # Whoever waits for a hint also polls; without this thread everyone would wait in vain.
+            log.exception("%s: other processes could not be told of a commit", self._store)
 
     def _apply(self, calls: Sequence[Call]) -> tuple[list[Any], list[Note]]:
         try:
