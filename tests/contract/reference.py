@@ -166,7 +166,8 @@ class Reference:
         return "done"
 
     def _retry(self, row: Row) -> Status:
-        if row.state is State.QUEUED and row.retried:
+        untouched = row.spent + row.crashes + row.releases + row.snoozes == 0
+        if row.state is State.QUEUED and row.retried and untouched:
             return "done"
         if not can(row.state, "operator retry"):
             return "refused"

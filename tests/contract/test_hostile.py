@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from noria.backends.contract import Parts, Query
-from noria.model.job import Extras, NewJob
+from noria.model.job import Extras
 from noria.model.outcome import Failure
 from noria.model.state import State
 from tests.contract.store import Store
@@ -200,37 +200,47 @@ async def test_texts_of_workers_come_back_exactly(store: Store) -> None:
         await store.end(session)
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
-        {"task": "a\x00b"},
-        {"queue": "a\x00b"},
-        {"unique": "a\x00b"},
-        {"codec": "\x00"},
-        {"unique": "\ud800"},
-        {"task": "\ud800"},
-        {"reply": "\udfff"},
-        {"delay": float("nan")},
-        {"delay": float("inf")},
-        {"at": float("nan")},
-        {"at": 1e300},
-        {"expires": float("inf")},
-        {"deadline": float("nan")},
-        {"keep": float("inf")},
-        {"extras": Extras(tags=("\ud800",))},
-        {"priority": 10**30},
-        {"attempts": 10**30},
-    ],
-    ids=ascii,
-)
-async def test_a_job_that_cannot_be_stored_is_rejected_alone(store: Store, bad: dict[str, Any]) -> None:
-    jobs: list[NewJob] = [new(store), new(store, **bad), new(store)]
+BAD: list[dict[str, Any]] = [
+    {"task": "a\x00b"},
+    {"queue": "a\x00b"},
+    {"unique": "a\x00b"},
+    {"codec": "\x00"},
+    {"unique": "\ud800"},
+    {"task": "\ud800"},
+    {"reply": "\udfff"},
+    {"delay": float("nan")},
+    {"delay": float("inf")},
+    {"at": float("nan")},
+    {"at": 1e300},
+    {"expires": float("inf")},
+    {"deadline": float("nan")},
+    {"keep": float("inf")},
+    {"extras": Extras(tags=("\ud800",))},
+    {"priority": 10**30},
+    {"attempts": 10**30},
+]
+"""Jobs that no store can keep."""
+
+
+async def test_jobs_that_cannot_be_stored_are_rejected_alone(store: Store) -> None:
+    bad = [new(store, **fields) for fields in BAD]
+    good = [new(store) for _ in bad]
+    jobs = [each for pair in zip(good, bad, strict=True) for each in pair]
 
     receipts = await store.push(jobs)
 
-    assert [receipt.status for receipt in receipts] == ["created", "rejected", "created"]
-    assert receipts[1].why != ""
-    assert [each is not None for each in await store.get([job.id for job in jobs])] == [True, False, True]
+    assert [receipt.status for receipt in receipts] == ["created", "rejected"] * len(bad)
+    assert all(receipt.why for receipt in receipts[1::2])
+    assert [each is not None for each in await store.get([job.id for job in jobs])] == [True, False] * len(
+        bad
+    )
+
+
+async def test_a_job_that_cannot_be_stored_is_rejected_whatever_is_wrong_with_it(store: Store) -> None:
+    for fields in BAD:
+        (receipt,) = await store.push([new(store, **fields)])
+
+        assert receipt.status == "rejected", fields
 
 
 @pytest.mark.parametrize("bad", [{"worker": "a\x00b"}, {"host": "\ud800"}, {"tasks": ("a\x00",)}], ids=ascii)

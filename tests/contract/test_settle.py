@@ -11,7 +11,7 @@ import pytest
 from noria.backends.contract import Change, Fence, Parts, Verdict
 from noria.errors import Unknown
 from noria.ids import SessionId
-from noria.model.job import Lease
+from noria.model.job import Lease, Record
 from noria.model.limits import MAX_LOG
 from noria.model.outcome import Failure, Outcome, Settlement
 from noria.model.state import FINAL, State
@@ -43,57 +43,65 @@ ENDS = [
     (State.CANCELLED, Outcome.CANCELLED),
     (State.EXPIRED, Outcome.TIMED_OUT),
 ]
-every_end = pytest.mark.parametrize(("final", "outcome"), ENDS, ids=lambda each: each.word)
 
 
-@every_end
-async def test_a_start_ends_as_its_worker_says(store: Store, final: State, outcome: Outcome) -> None:
-    session, lease = await running(store)
+async def one_of_each(store: Store) -> tuple[SessionId, list[Lease], list[Settlement]]:
+    """A session that holds a job for every way to end, and those ends."""
+    await enqueue(store, len(ENDS))
+    session = await worker(store)
+    leases = await take_all(store, session)
+    ends = [
+        end(lease, state, outcome=outcome, delay=60)
+        for lease, (state, outcome) in zip(leases, ENDS, strict=True)
+    ]
+    return session, leases, ends
 
-    verdict = await settle(store, session, lease, final, outcome=outcome, delay=60)
+
+async def records(store: Store, leases: list[Lease]) -> list[Record | None]:
+    return await store.get([lease.id for lease in leases], Parts.ALL)
+
+
+async def test_a_start_ends_as_its_worker_says(store: Store) -> None:
+    session, leases, ends = await one_of_each(store)
+
+    verdicts = [await store.settle(session, [each]) for each in ends]
     await store.restart()
 
-    assert verdict is Verdict.OK
-    assert await state(store, lease.id) is final
+    assert verdicts == [[Verdict.OK]] * len(ends)
+    assert [found and found.state for found in await records(store, leases)] == [each.state for each in ends]
 
 
-@every_end
-async def test_a_repeated_settle_says_already_and_changes_nothing(
-    store: Store, final: State, outcome: Outcome
-) -> None:
-    session, lease = await running(store)
-    await settle(store, session, lease, final, outcome=outcome, delay=60)
-    before = await record(store, lease.id, Parts.ALL)
+async def test_a_repeated_settle_says_already_and_changes_nothing(store: Store) -> None:
+    session, leases, ends = await one_of_each(store)
+    await store.settle(session, ends)
+    before = await records(store, leases)
     await store.restart()
 
-    verdict = await settle(store, session, lease, final, outcome=outcome, delay=60)
+    verdicts = [await store.settle(session, [each]) for each in ends]
 
-    assert verdict is Verdict.ALREADY
-    assert await record(store, lease.id, Parts.ALL) == before
-
-
-@every_end
-async def test_the_first_settle_of_a_start_wins(store: Store, final: State, outcome: Outcome) -> None:
-    session, lease = await running(store)
-    await settle(store, session, lease, final, outcome=outcome, delay=60)
-    other = State.FAILED if final is State.SUCCEEDED else State.SUCCEEDED
-
-    assert await settle(store, session, lease, other) is Verdict.ALREADY
-    assert await state(store, lease.id) is final
+    assert verdicts == [[Verdict.ALREADY]] * len(ends)
+    assert await records(store, leases) == before
 
 
-@every_end
-async def test_a_settle_after_the_session_ended_is_stale(
-    store: Store, final: State, outcome: Outcome
-) -> None:
-    session, lease = await running(store)
+async def test_the_first_settle_of_a_start_wins(store: Store) -> None:
+    session, leases, ends = await one_of_each(store)
+    await store.settle(session, ends)
+    before = await records(store, leases)
+    others = [end(lease, State.FAILED if n == 0 else State.SUCCEEDED) for n, lease in enumerate(leases)]
+
+    assert await store.settle(session, others) == [Verdict.ALREADY] * len(ends)
+    assert await records(store, leases) == before
+
+
+async def test_a_settle_after_the_session_ended_is_stale(store: Store) -> None:
+    session, leases, ends = await one_of_each(store)
     await store.end(session)
-    before = await record(store, lease.id, Parts.ALL)
+    before = await records(store, leases)
 
-    verdict = await settle(store, session, lease, final, outcome=outcome)
+    verdicts = [await store.settle(session, [each]) for each in ends]
 
-    assert verdict is Verdict.STALE
-    assert await record(store, lease.id, Parts.ALL) == before
+    assert verdicts == [[Verdict.STALE]] * len(ends)
+    assert await records(store, leases) == before
 
 
 async def test_a_settle_by_another_session_is_stale(store: Store) -> None:
@@ -197,39 +205,38 @@ async def test_a_stale_item_leaves_its_neighbours_alone(store: Store) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
-        {"result": b'"' + b"x" * 2_000_000 + b'"'},
-        {"result": b"\xff\xfe"},
-        {"result": b"\x00"},
-        {"result": b"not json"},
-        {"result": b""},
-        {"codec": "a\x00b"},
-        {"codec": "\ud800"},
-        {"state": State.RUNNING, "outcome": Outcome.FAILED},
-        {"state": State.RETRYING, "delay": float("inf"), "outcome": Outcome.FAILED},
-        {"state": State.RETRYING, "delay": float("nan"), "outcome": Outcome.FAILED},
-        {"state": State.RETRYING, "delay": 1e300, "outcome": Outcome.FAILED},
-        {"state": State.FAILED, "outcome": Outcome.FAILED, "failure": Failure("exception", "\ud800\x00")},
-        {"began": float("nan")},
-        {"began": -1e300},
-    ],
-    ids=lambda bad: ascii(bad)[:50],
-)
-async def test_an_end_that_cannot_be_stored_leaves_its_neighbours_alone(
-    store: Store, bad: dict[str, Any]
-) -> None:
+BAD: list[dict[str, Any]] = [
+    {"result": b'"' + b"x" * 2_000_000 + b'"'},
+    {"result": b"\xff\xfe"},
+    {"result": b"\x00"},
+    {"result": b"not json"},
+    {"result": b""},
+    {"codec": "a\x00b"},
+    {"codec": "\ud800"},
+    {"state": State.RUNNING, "outcome": Outcome.FAILED},
+    {"state": State.RETRYING, "delay": float("inf"), "outcome": Outcome.FAILED},
+    {"state": State.RETRYING, "delay": float("nan"), "outcome": Outcome.FAILED},
+    {"state": State.RETRYING, "delay": 1e300, "outcome": Outcome.FAILED},
+    {"state": State.FAILED, "outcome": Outcome.FAILED, "failure": Failure("exception", "\ud800\x00")},
+    {"began": float("nan")},
+    {"began": -1e300},
+]
+"""Ends that cannot be stored as they are, or might not be."""
+
+
+async def test_an_end_that_cannot_be_stored_leaves_its_neighbours_alone(store: Store) -> None:
     """D6. What becomes of the bad one is recorded, so that it does not run for ever."""
-    await enqueue(store, 3)
     session = await worker(store)
-    first, second, third = await take(store, session)
+    for bad in BAD:
+        await enqueue(store, 3)
+        first, second, third = await take(store, session)
 
-    verdicts = await store.settle(session, [end(first), end(second, **bad), end(third)])
+        verdicts = await store.settle(session, [end(first), end(second, **bad), end(third)])
 
-    assert (verdicts[0], verdicts[2]) == (Verdict.OK, Verdict.OK)
-    assert await state(store, first.id) is await state(store, third.id) is State.SUCCEEDED
-    assert await state(store, second.id) is not State.RUNNING
+        assert (verdicts[0], verdicts[2]) == (Verdict.OK, Verdict.OK), bad
+        assert await state(store, first.id) is await state(store, third.id) is State.SUCCEEDED, bad
+        assert await state(store, second.id) is not State.RUNNING, bad
+        await store.recall(session, [])
 
 
 async def test_one_start_twice_in_a_batch_is_ended_once(store: Store) -> None:

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.kill, pytest.mark.timeout(3_600 if STORM else 200)]
 
 TRIES = 2_000 if STORM else 200
 AT_ONCE = 5
-GRACE = 1.5
+GRACE = 1.0
 LAST_STEPS = 1.0
 """Seconds beyond the grace within which a process must have gone."""
 
@@ -53,7 +53,7 @@ async def keep_fed(fleet: Fleet, rng: random.Random, stop: asyncio.Event) -> Non
         counts = await fleet.shop.backend.counts()
         if sum(queue.states.get(State.QUEUED, 0) for queue in counts.queues.values()) < 50:
             await fleet.enqueue(
-                fleet.job("slow", n, 2.0 if rng.random() < 0.01 else rng.uniform(0.0, 0.2)) for n in range(45)
+                fleet.job("slow", n, 1.0 if rng.random() < 0.03 else rng.uniform(0.0, 0.6)) for n in range(45)
             )
             await fleet.enqueue(fleet.job("grind", n, rng.uniform(0.0, 0.3)) for n in range(5))
         await asyncio.sleep(0.05)

@@ -95,8 +95,14 @@ def test_a_running_job_names_its_worker() -> None:
         "tally": Tally(spent=1, attempts=5),
     }
     where = "on w-1 since 2027-01-15 07:57:00 UTC (3 min ago), attempt 2 of 5"
-    assert said(**running) == f"running {where}"
-    assert said(**running, cancelling=True) == f"cancelling: its worker was told; it runs {where}"
+    mine = {**running, "session": SessionId(1)}
+    assert said(worker(), **mine) == f"running {where}"
+    assert said(worker(), **mine, cancelling=True) == f"cancelling: its worker was told; it runs {where}"
+
+
+def test_a_running_job_says_that_its_worker_is_silent() -> None:
+    running = {"state": State.RUNNING, "worker": "w-1", "began": NOW - 180, "session": SessionId(2)}
+    assert "that worker gives no sign of life" in said(worker(), **running)
 
 
 def test_an_ended_job_tells_how_it_ended() -> None:

@@ -12,7 +12,18 @@ import pytest
 from noria.model.outcome import Outcome
 from noria.model.state import State
 from noria.testing.checker import check, describe, slice_of
-from noria.testing.events import About, CountsRead, EndEnd, EndInvoke, LeaseLost, Left, Recalled, Renewed
+from noria.testing.events import (
+    About,
+    AlterEnd,
+    AlterInvoke,
+    CountsRead,
+    EndEnd,
+    EndInvoke,
+    LeaseLost,
+    Left,
+    Recalled,
+    Renewed,
+)
 from tests.support.tape import STEP, TASK, Tape
 
 
@@ -403,6 +414,24 @@ class TestAttempts:
 
         assert tape.codes() == {"I5", "I7"}
 
+    def test_a_refused_retry_loses_no_count_of_what_happened_meanwhile(self) -> None:
+        tape = Tape()
+        tape.push("a")
+        tape.lease("a", starts=1)
+        tape.settle("a", starts=1, state=State.RETRYING)
+        tape.tell(AlterInvoke(id="a", change="retry"), "operator")
+        tape.lease("a", starts=2, spent=1)
+        tape.settle("a", starts=2, state=State.RETRYING)
+        *rest, answered = tape.events
+        tape.events = rest
+        tape.tell(AlterEnd(id="a", change="retry", end="ok", status="refused"), "operator")
+        tape.tell(answered.fact, "worker-1")
+        for spent, wrong in ((2, False), (0, True), (1, True), (3, True)):
+            more = Tape()
+            more.events, more.mono = list(tape.events), tape.mono
+            more.lease("a", starts=3, spent=spent)
+            assert more.codes() == ({"I5"} if wrong else set()), spent
+
     def test_a_lease_beyond_the_crash_budget_is_refused(self) -> None:
         tape = Tape()
         tape.push("a", crash_budget=2)
@@ -435,6 +464,31 @@ class TestMoves:
         tape.read("a", State.RUNNING, ago=5 * STEP, version=2)
 
         assert tape.codes() == set()
+
+    def test_a_paused_worker_may_tell_late_that_its_settle_was_accepted(self) -> None:
+        """The answer came before the job went on; only its line in the history is late."""
+        tape = Tape()
+        tape.push("a")
+        tape.lease("a", session=1, starts=1)
+        tape.run("a", session=1, starts=1, how="failed")
+        tape.settle("a", session=1, starts=1, state=State.RETRYING)
+        *rest, answered = tape.events
+        tape.events = rest
+        tape.lease("a", session=2, starts=2, spent=1)
+        tape.done("a", session=2, starts=2, attempt=2)
+        tape.tell(answered.fact, "worker-1")
+
+        assert tape.codes() == set()
+
+    def test_an_end_accepted_after_an_outcome_is_refused(self) -> None:
+        tape = Tape()
+        tape.push("a")
+        tape.lease("a")
+        tape.settle("a", state=State.RETRYING)
+        tape.alter("a", "cancel")
+        tape.settle("a", starts=2)
+
+        assert "I7" in tape.codes()
 
     def test_a_settled_job_read_as_running_is_refused(self) -> None:
         tape = Tape()
@@ -656,6 +710,20 @@ class TestTime:
         tape.end(1)
         tape.settle("a", state=State.RETRYING, delay=30.0, verdict="stale")
         tape.lease("a", session=2, starts=2)
+
+        assert tape.codes() == set()
+
+    def test_a_settle_that_came_too_late_delays_nobody(self) -> None:
+        tape = Tape()
+        tape.push("a")
+        tape.lease("a", session=1, starts=1)
+        tape.tell(EndInvoke(session=1), "sweeper")
+        tape.settle("a", session=1, starts=1, state=State.RETRYING, delay=30.0, verdict="stale")
+        *rest, answered = tape.events
+        tape.events = rest
+        tape.tell(EndEnd(session=1, end="ok", ended=True), "sweeper")
+        tape.lease("a", session=2, starts=2, crashes=1)
+        tape.tell(answered.fact, "worker-1")
 
         assert tape.codes() == set()
 

@@ -33,7 +33,7 @@ def explain(record: Record, counts: Counts, now: float) -> str:
         case State.PARKED:
             return _parked(record, counts, now)
         case State.RUNNING:
-            return _running(record, now)
+            return _running(record, now) + _silent(record, counts)
         case _:
             return _ended(record, now)
 
@@ -67,6 +67,13 @@ def _running(record: Record, now: float) -> str:
         f"{lead} on {record.worker or 'a worker'} since {_when(began, now)}, "
         f"attempt {attempt_of(record)} of {record.tally.attempts}"
     )
+
+
+def _silent(record: Record, counts: Counts) -> str:
+    """What is to be said of its worker, if nothing has been heard of it in time."""
+    if any(each.session == record.session for each in counts.workers):
+        return ""
+    return "; that worker gives no sign of life: the next sweep of a live one gives the job back"
 
 
 def _ended(record: Record, now: float) -> str:

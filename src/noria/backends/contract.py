@@ -278,7 +278,7 @@ class QueueCounts(Struct, frozen=True):
 
 
 class WorkerLine(Struct, frozen=True, kw_only=True):
-    """A live session, for people."""
+    """A session that has not ended and was renewed in time, for people."""
 
     session: SessionId
     card: WorkerCard

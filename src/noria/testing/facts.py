@@ -19,6 +19,8 @@ from noria.testing.events import Event, PushInvoke, SettleEnd
 Handler = Callable[[Event, Any], None]
 COUNTED = frozenset({Outcome.FAILED, Outcome.TIMED_OUT})
 """Outcomes that spend an attempt."""
+SKEW = 1.0
+"""Seconds by which the clocks of a producer and of a backend may disagree."""
 FINALS = frozenset(int(state) for state in State if state.final)
 
 
@@ -36,6 +38,7 @@ class Grip(Struct):
         result: the digest that it was last settled with as succeeded.
         again: if it was last settled as to be run again, the time before which that must not be.
         life: the life of the job that it belongs to.
+        asked_at, asked_as: when its end was last asked for, and with which outcome.
     """
 
     session: int
@@ -53,6 +56,8 @@ class Grip(Struct):
     result: str | None = None
     again: float | None = None
     life: int = 0
+    asked_at: float = 0.0
+    asked_as: int = 0
 
 
 class Job(Struct):
@@ -156,7 +161,7 @@ class Known:
             return True
         asked = job.pushed
         ends = [] if asked is None else [end for end in (asked.expires, asked.deadline) if end is not None]
-        return any(wall >= end for end in ends) or any(
+        return any(wall + SKEW >= end for end in ends) or any(
             self.session(grip.session).may_be_over for grip in job.grips.values() if grip.life == job.lives
         )
 

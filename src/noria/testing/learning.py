@@ -35,7 +35,7 @@ class Learner:
 
     def __init__(self, known: Known) -> None:
         self._known = known
-        self._shelved: dict[str, Job] = {}
+        self._shelved: dict[tuple[str, str], Job] = {}
 
     def handlers(self) -> dict[type, Handler]:
         return {
@@ -78,7 +78,7 @@ class Learner:
         elif fact.change == "discard":
             job.discarded = True
         else:
-            self._shelved[job.id] = copy(job)
+            self._shelved[event.proc, job.id] = copy(job)
             job.lives += 1
             job.final, job.due, job.cancelled, job.fresh = None, None, 0.0, True
             job.counted, job.may_count = 0, job.counted + job.may_count
@@ -86,21 +86,30 @@ class Learner:
     def _alter_end(self, event: Event, fact: AlterEnd) -> None:
         job = self._known.job(fact.id)
         if fact.change == "retry":
-            self._retried(job, fact)
+            self._retried(event, job, fact)
         elif fact.change == "cancel" and fact.status == "done" and job.cancel_life == job.lives:
             job.final, job.final_at = int(State.CANCELLED), event.mono
             job.cancelled = job.cancelled or event.mono
 
-    def _retried(self, job: Job, fact: AlterEnd) -> None:
-        before = self._shelved.pop(job.id, None)
+    def _retried(self, event: Event, job: Job, fact: AlterEnd) -> None:
+        before = self._shelved.pop((event.proc, job.id), None)
         if before is None or fact.end == "info":
             return
         if fact.status == "done":
             job.may_count -= before.counted + before.may_count
             job.discarded, job.may_be_final = False, job.may_be_final and not job.fresh
-        elif job.final is None and job.lives == before.lives + 1:
+        else:
+            self._went_on(job, before)
+
+    def _went_on(self, job: Job, before: Job) -> None:
+        """The job was not retried after all: what was told meanwhile belongs to the life that it had."""
+        job.counted += before.counted
+        job.may_count -= before.counted
+        job.lives -= 1
+        for grip in job.grips.values():
+            grip.life = min(grip.life, job.lives)
+        if job.final is None:
             job.final, job.final_at, job.cancelled = before.final, before.final_at, before.cancelled
-            job.counted, job.may_count, job.lives = before.counted, before.may_count, before.lives
 
     # -- sessions
 
@@ -146,6 +155,7 @@ class Learner:
             job.may_be_final, job.fresh = True, False
         if fact.state == State.SUCCEEDED:
             grip.result = fact.result or None
+        grip.asked_at, grip.asked_as = event.mono, fact.outcome
         # Until it is answered nobody knows whether it was done, and by which of the two the job is due.
         grip.again = event.mono + fact.delay if fact.state in _WAITS else None
         if grip.again is not None:

@@ -119,12 +119,12 @@ class LaneFeed:
         pause = 0.05
         while True:
             await self._room.wait()
-            wants = self._wants()
+            wants, room = self._wants()
             if not wants:
                 self._room.clear()
                 continue
             try:
-                await self._lease(wants)
+                await self._lease(wants, room)
                 pause = 0.05
             except BackendError as error:
                 self._slots.unheard()
@@ -132,14 +132,13 @@ class LaneFeed:
                 await aio.sleep(pause * (0.5 + self._chance.random()))
                 pause = min(pause * 2, _OUTAGE_AT_MOST)
 
-    async def _lease(self, wants: list[Want]) -> None:
+    async def _lease(self, wants: list[Want], room: int) -> None:
         with self._slots.inviting(self._lane, any(want.suspect for want in wants)):
             await self._slots.before_lease()
-            limit = min(sum(want.now + want.ahead for want in wants), MAX_BATCH)
             session, asked = self._slots.session, self._loop.time()
             self._slots.in_flight(1)
             try:
-                batch = await self._queue.lease(session, wants, limit, self._patience())
+                batch = await self._queue.lease(session, wants, room, self._patience())
             finally:
                 self._slots.in_flight(-1)
             self._measure(batch, asked)
@@ -149,22 +148,23 @@ class LaneFeed:
         """Seconds that a lease waits: not long while it may bring no suspect only because there is one."""
         return min(self._wait, _BETWEEN_SUSPECTS) if self._slots.suspects_here else self._wait
 
-    def _wants(self) -> list[Want]:
-        """One want for each queue, the room shared evenly; none if there is no room worth a call."""
+    def _wants(self) -> tuple[list[Want], int]:
+        """One want for each queue, the room shared evenly, and the room; no want if it is not worth a call.
+
+        Every queue is asked, however little room there is: to wait at an empty one would be to overlook the others.
+        """
         if not self._slots.leasing or not self._queues:
-            return []
+            return [], 0
         now, beyond = self._slots.room(self._lane)
         ahead = max(0, self._pace.ahead - beyond)
         # Few at a time while enough is held ready would make many small transactions.
         if not now and ahead * 2 <= self._pace.ahead:
-            return []
+            return [], 0
         self._queues.rotate(-1)
         suspect, count = self._slots.may_invite(self._lane), len(self._queues)
-        wants = [
-            Want(queue, (now + index) // count, (ahead + index) // count, suspect, self._lane)
-            for index, queue in enumerate(self._queues)
-        ]
-        return [want for want in wants if want.now or want.ahead]
+        share, beyond = -(-now // count), -(-ahead // count)
+        wants = [Want(queue, share, beyond, suspect, self._lane) for queue in self._queues]
+        return wants, min(now + ahead, MAX_BATCH)
 
     def _measure(self, batch: Batch, asked: float) -> None:
         now, ended = self._loop.time(), self._slots.ended(self._lane)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from noria.backends.sqlite.bus import Bus
 from noria.backends.sqlite.engine import Engine
-from noria.backends.sqlite.settings import Settings, Synchronous
+from noria.backends.sqlite.settings import MEMORY, Settings, Synchronous
 from noria.backends.sqlite.store import SqliteStore
 from noria.clock import Clock
 from noria.errors import ConfigError
@@ -50,7 +51,7 @@ class SqliteBackend(SqliteStore):
         sockets: bool | None = None,
     ) -> None:
         settings = Settings(
-            path=str(path),
+            path=_absolute(path),
             runtime=runtime,
             synchronous=synchronous,
             timeout=timeout,
@@ -67,3 +68,8 @@ class SqliteBackend(SqliteStore):
                 "a SQLite database in memory belongs to one connection: pass inline=True, or name a file"
             )
         super().__init__(settings, clock, ids, Engine(settings, clock), Bus(), owns_engine=True)
+
+
+def _absolute(path: str | Path) -> str:
+    """The file that is meant now: a handler may change the working directory of its process."""
+    return str(path) if str(path) == MEMORY else os.path.abspath(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from noria.backends.contract import Ended, Evidence, Fence, Orders, Overdue, Vitals, WorkerCard
 from noria.backends.sqlite.call import Call
@@ -19,6 +19,12 @@ from noria.model.limits import MAX_BATCH
 from noria.model.outcome import Failure, after_crash, after_release
 
 _NONE = "[]"
+
+
+_NO_HANDLER: Final = (
+    "its worker's process ended while no handler of this job was running: "
+    "it had not begun, or its outcome was not recorded yet"
+)
 
 
 @dataclass(slots=True)
@@ -126,7 +132,7 @@ def give_back(work: Transaction, session: SessionId, limit: int) -> int:
     begun = None if started is None else {(id.lower(), n) for id, n in decode(started, list[tuple[str, int]])}
     held = _held(work, session, _NONE, limit)
     crash = Failure.of("crash", _story(None if evidence is None else decode(evidence, Evidence)))
-    release = Failure.of("released", "its worker's process ended before the job had begun")
+    release = Failure.of("released", _NO_HANDLER)
     rows = []
     for job in held:
         crashed = begun is None or (job.id, job.starts) in begun

@@ -53,5 +53,5 @@ def _workers(work: Transaction) -> list[WorkerLine]:
             beat=beat,
             seen=seen / 1000,
         )
-        for session, card, vitals, opened, beat, seen in decode(work.row("workers")[0], list[Row])
+        for session, card, vitals, opened, beat, seen in decode(work.row("workers", work.now)[0], list[Row])
     ]

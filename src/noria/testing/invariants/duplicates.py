@@ -47,6 +47,8 @@ class Explained:
             return Outcome(settle.outcome).word
         if settle is not None:
             return ""
+        if older.asked and older.asked_as != Outcome.SUCCEEDED:
+            return Outcome(older.asked_as).word  # nobody told yet that it was done
         begin = older.leased or older.ran or older.effect
         fault = self._inquiry.fault_between(begin, event.mono, older.proc)
         if fault is not None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from noria.model.outcome import Outcome
 from noria.model.state import State
 from noria.testing.events import Event, OutcomeSeen, Read
-from noria.testing.facts import Grip, Handler, Job
+from noria.testing.facts import Grip, Handler
 from noria.testing.inquiry import Inquiry
 
 
@@ -69,16 +69,17 @@ class Readable:
 
     def _hinted(self, event: Event, fact: OutcomeSeen) -> None:
         job = self._known.job(fact.id)
-        if not self._plausible(job, event) or (job.final is not None and job.final != fact.state):
+        if job.lives:
+            return  # it may tell of an earlier life
+        if not self._known.may_be_final(job, event.wall) or (
+            job.final is not None and job.final != fact.state
+        ):
             text = f"a hint says that it is {State(fact.state).word}, which it is not"
             self._inquiry.found("I13", event, text, fact.id)
         elif fact.result is not None and fact.result not in {grip.result for grip in job.grips.values()}:
             self._inquiry.found(
                 "I13", event, f"a hint told the result {fact.result}, nobody gave it", fact.id
             )
-
-    def _plausible(self, job: Job, event: Event) -> bool:
-        return bool(job.lives) or self._known.may_be_final(job, event.wall)
 
 
 class DeadLetters:

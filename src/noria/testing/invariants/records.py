@@ -75,8 +75,8 @@ class Moves:
         if (fact.outcome, fact.state) not in LEGAL_ENDS:
             text = f"a start that {Outcome(fact.outcome).word} may not make its job {_word(fact.state)}"
             self._inquiry.found("I7", event, text, fact.id)
-        elif job.final is not None and grip.accepted is None and grip.life == job.lives:
-            text = f"an outcome was accepted although the job is {_word(job.final)}"
+        elif job.final is not None and grip.accepted is None and grip.asked_at > job.final_at:
+            text = f"an end was accepted that was asked for when the job was {_word(job.final)}"
             self._inquiry.found("I7", event, text, fact.id)
 
     def _alter_invoke(self, event: Event, fact: AlterInvoke) -> None:

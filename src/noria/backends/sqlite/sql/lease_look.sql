@@ -29,7 +29,7 @@ SELECT
                     SELECT rank, id FROM jobs INDEXED BY parked
                     WHERE state = 7 AND queue = w.value ->> 0 AND lane = w.value ->> 1 AND crashes < 2
                     AND task IN (SELECT t.value FROM sessions, json_each(sessions.tasks) AS t WHERE session = ?2)
-                    LIMIT ?4
+                    ORDER BY rank, id LIMIT ?4
                 )
             ) ELSE '[]' END),
             json((
