@@ -118,6 +118,15 @@ async def test_an_ended_worker_is_not_listed(store: Store) -> None:
     assert (await store.counts()).workers == []
 
 
+async def test_a_worker_that_was_not_renewed_in_time_is_not_listed_until_it_is(store: Store) -> None:
+    session = await worker(store, ttl=10.0)
+    await store.advance(11)
+    late = (await store.counts()).workers
+    await store.renew(session)
+
+    assert (late, [each.session for each in (await store.counts()).workers]) == ([], [session])
+
+
 # -- the end
 
 

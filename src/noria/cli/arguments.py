@@ -75,9 +75,21 @@ def _read(field: FieldInfo, text: str) -> Any:
 
 def _json_or_text(text: str) -> Any:
     try:
-        return msgspec.json.decode(text)
+        return decoded(text)
     except msgspec.DecodeError:
         return text
+
+
+def decoded(text: str | bytes) -> Any:
+    """What a JSON text says; one that is nested too deep for the parser is no more than malformed.
+
+    Raises:
+        msgspec.DecodeError: it is malformed.
+    """
+    try:
+        return msgspec.json.decode(text)
+    except RecursionError:
+        raise msgspec.DecodeError("it is nested too deep") from None
 
 
 def type_text(kind: Any) -> str:
@@ -95,7 +107,7 @@ def from_json(text: str) -> Arguments:
         InvalidInput: it is no JSON, or neither of the two.
     """
     try:
-        value = msgspec.json.decode(text)
+        value = decoded(text)
     except (msgspec.DecodeError, UnicodeEncodeError) as error:
         raise InvalidInput(f"the arguments are no JSON: {error}", field="args") from None
     return split(value)

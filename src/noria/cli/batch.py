@@ -12,7 +12,7 @@ import msgspec
 from noria.app.application import Noria
 from noria.app.job import Draft
 from noria.app.task import Enqueuer
-from noria.cli.arguments import split
+from noria.cli.arguments import decoded, split
 from noria.cli.exits import ExitCode, Stop
 from noria.cli.output import Output
 from noria.cli.quantities import count
@@ -91,7 +91,7 @@ def _next(
     drafts: list[Draft[Any]] = []
     for number, line in lines:
         try:
-            args, kwargs = split(msgspec.json.decode(line))
+            args, kwargs = split(decoded(line))
             drafts.append(enqueuer.job(*args, **kwargs))
         except (InvalidInput, msgspec.DecodeError) as error:
             tally.refused += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -63,6 +64,7 @@ program = Program(
 
 def main() -> NoReturn:
     """Run the command line of this process, and end it."""
+    _open_closed_streams()
     sys.exit(run(sys.argv[1:]))
 
 
@@ -76,6 +78,14 @@ def run(words: Sequence[str]) -> ExitCode:
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the boundary at which every error becomes a code
         return _ended(error, flags)
     return ExitCode.OK
+
+
+def _open_closed_streams() -> None:
+    """A stream that the caller has closed is None in Python; nobody wants to read it, so it leads nowhere."""
+    if None not in (sys.stdin, sys.stdout, sys.stderr):
+        return
+    nowhere = os.fdopen(os.open(os.devnull, os.O_RDWR), "w", encoding="utf-8")
+    sys.stdin, sys.stdout, sys.stderr = sys.stdin or nowhere, sys.stdout or nowhere, sys.stderr or nowhere
 
 
 def _ended(error: BaseException, flags: Flags) -> ExitCode:
@@ -92,6 +102,10 @@ def _ended(error: BaseException, flags: Flags) -> ExitCode:
     match code:
         case ExitCode.BROKEN_PIPE:
             _forget_stdout()
+        case ExitCode.BUG if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            _forget_stdout()
+            _say("the output could not be written whole: no space is left where it goes")
+            return ExitCode.FAILED
         case ExitCode.INTERRUPTED:
             _say("interrupted")
         case ExitCode.BUG:

@@ -19,6 +19,15 @@ from noria.ids import SessionId
 
 log = logging.getLogger("noria.worker")
 
+_BLOCKED: Final = (
+    "%s has blocked the event loop for %.1f s: no other job of this worker can go on. "
+    "Declare the task with `def` to run it in a thread. It stands here:\n%s"
+)
+_STARVED: Final = (
+    "the event loop has not turned for %.1f s, and no job stands in it: other threads hold the interpreter, "
+    "as CPU-bound `def` jobs do, or the machine is busy"
+)
+
 _TURNS_PER_BEAT: Final = 5
 _LOOKS_PER_BEAT: Final = 10
 
@@ -167,12 +176,13 @@ class StandIn:
     def _report(self, now: float, silent: float) -> None:
         if silent >= self._blocked_after and self._blocked_since is None:
             self._blocked_since = now - silent
+            culprit = self._culprit()
             stack = _stack(sys._current_frames().get(self._loop_thread))
-            log.warning(
-                "%s has blocked the event loop for %.1f s: no other job of this worker can go on. "
-                "Declare the task with `def` to run it in a thread. It stands here:\n%s",
-                self._culprit(), silent, stack,
-            )  # fmt: skip
+            if culprit:
+                log.warning(_BLOCKED, culprit, silent, stack)
+            else:
+                log.warning(_STARVED, silent)
+                log.debug("the event loop stands here:\n%s", stack)
         elif silent < self._blocked_after and self._blocked_since is not None:
             log.warning("the event loop turns again after %.1f s", now - self._blocked_since)
             self._blocked_since = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import random
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from noria import aio
 from noria.backends.contract import Evidence, Overdue, Queue, Sessions
@@ -16,6 +16,8 @@ from noria.model.limits import MAX_BATCH
 from noria.worker.journal import Journals, Remains
 
 log = logging.getLogger("noria.worker")
+
+_OUTAGE_AT_MOST: Final = 5.0
 
 
 class Store(Queue, Sessions, Protocol):
@@ -62,12 +64,15 @@ class Sweeper:
 
     async def run(self) -> None:
         """Sweep for ever; a task of the worker's crew."""
+        outage = 0.0
         while True:
             try:
                 await self.once()
+                outage = 0.0
             except BackendError as error:
                 log.warning("cannot sweep, trying again: %s", error)
-            await aio.sleep(self._pause())
+                outage = min(max(2 * outage, self._poll), _OUTAGE_AT_MOST)
+            await aio.sleep(max(outage, self._pause()))
 
     def _pause(self) -> float:
         """Until the next sweep: `poll` at most, so that the dead are found in time; less if one can be judged."""

@@ -354,12 +354,12 @@ class Worker:
         )
 
     def _culprit(self) -> str:
-        """From the keeper's thread: what runs on the loop now."""
+        """From the keeper's thread: the job that runs on the loop now; empty if none does."""
         task = asyncio.current_task(self._loop)
         for run in list(self._runner.held.values()):
             if run.handle is not None and run.handle is task:
                 return label(run.lease)
-        return "something that is no job"
+        return ""
 
     # -- the end -------------------------------------------------------------------------------------------
 
