@@ -115,8 +115,7 @@ def from_text(text: str) -> Id:
     Raises:
         InvalidInput: it is not a UUID.
     """
-    try:
-        # Of all that uuid.UUID would read, only the form in which ids are written.
-        return Id(bytes.fromhex(_FORM.fullmatch(text)[0].replace("-", "")))  # type: ignore[index]  # None is caught
-    except TypeError as error:
-        raise InvalidInput(f"{shown(text)} is not a job id; a job id is a UUID", field="id") from error
+    # Of all that uuid.UUID would read, only the form in which ids are written.
+    if not isinstance(text, str) or not _FORM.fullmatch(text):
+        raise InvalidInput(f"{shown(text)} is not a job id; a job id is a UUID", field="id")
+    return Id(uuid.UUID(text).bytes)

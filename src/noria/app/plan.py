@@ -12,14 +12,13 @@ from noria.clock import Clock
 from noria.codecs import DEFAULT
 from noria.errors import InvalidOption
 from noria.ids import Id, IdSource
-from noria.model.job import NO_EXTRAS, Extras, Lane, NewJob
-from noria.model.task import Executor, TaskDef
+from noria.model.job import NO_EXTRAS, Extras, NewJob
+from noria.model.task import LANES, TaskDef
 
 _USUAL: Final = {each.name: each.default for each in fields(NewJob)}
 """What `NewJob` takes when nothing is said; not to say it makes a job in a quarter of the time."""
 
 _EXTRAS: Final = frozenset(Extras.__struct_fields__)
-_LANES: Final[dict[Executor, Lane]] = {"async": Lane.LOOP, "thread": Lane.THREAD}
 
 
 class Plan:
@@ -77,7 +76,7 @@ def _defaults(task: TaskDef) -> dict[str, Any]:
         "task": task.name,
         "queue": task.queue,
         "codec": DEFAULT.name,
-        "lane": _LANES[task.executor],
+        "lane": LANES[task.executor],
         "priority": task.priority,
         "attempts": task.attempts,
         "crash_budget": task.crash_budget,

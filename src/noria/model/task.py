@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from noria.model.backoff import Backoff
+from noria.model.job import Lane
 
 Executor = Literal["async", "thread"]
+
+LANES: Final[dict[Executor, Lane]] = {"async": Lane.LOOP, "thread": Lane.THREAD}
+"""The lane in which jobs for each kind of slot are pushed, and leased again."""
+
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 

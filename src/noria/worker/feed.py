@@ -20,14 +20,12 @@ from noria.ids import SessionId
 from noria.model import outcome as ends
 from noria.model.job import Lane, Lease
 from noria.model.outcome import Failure
-from noria.model.task import Executor
+from noria.model.task import LANES, Executor
 from noria.worker.lane import LaneFeed
 from noria.worker.run import Guard, Run, Runner
 
 STALE_AFTER: Final = 0.5
 """Seconds after which a job that found no slot is given back."""
-
-_KINDS: Final[dict[Lane, Executor]] = {Lane.LOOP: "async", Lane.THREAD: "thread"}
 
 
 class Settling(Protocol):
@@ -74,7 +72,7 @@ class Feed:
         self._guarded_start = guarded("start", self._start)
         self._loop = asyncio.get_running_loop()
         self._ready: dict[Executor, deque[Run]] = {"async": deque(), "thread": deque()}
-        self._kinds = {lane: kind if kind in kinds else _other(kind) for lane, kind in _KINDS.items()}
+        self._kinds = {lane: kind if kind in kinds else _other(kind) for kind, lane in LANES.items()}
         self._lanes = {
             lane: LaneFeed(lane=lane, slots=self, queue=queue, queues=queues, wait=wait, chance=chance)
             for lane in Lane

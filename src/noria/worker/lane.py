@@ -17,10 +17,10 @@ from noria.ids import SessionId
 from noria.model.job import Lane
 from noria.model.limits import MAX_BATCH
 from noria.worker.pace import Pace
+from noria.worker.settings import OUTAGE_AT_MOST
 
 log = logging.getLogger("noria.worker")
 
-_OUTAGE_AT_MOST: Final = 5.0
 _BETWEEN_SUSPECTS: Final = 0.1
 """Seconds after which it is looked whether the next suspect may come."""
 
@@ -130,7 +130,7 @@ class LaneFeed:
                 self._slots.unheard()
                 log.warning("no jobs can be leased, trying again: %s", error)
                 await aio.sleep(pause * (0.5 + self._chance.random()))
-                pause = min(pause * 2, _OUTAGE_AT_MOST)
+                pause = min(pause * 2, OUTAGE_AT_MOST)
 
     async def _lease(self, wants: list[Want], room: int) -> None:
         with self._slots.inviting(self._lane, any(want.suspect for want in wants)):
@@ -162,8 +162,8 @@ class LaneFeed:
             return [], 0
         self._queues.rotate(-1)
         suspect, count = self._slots.may_invite(self._lane), len(self._queues)
-        share, beyond = -(-now // count), -(-ahead // count)
-        wants = [Want(queue, share, beyond, suspect, self._lane) for queue in self._queues]
+        share, spread = -(-now // count), -(-ahead // count)
+        wants = [Want(queue, share, spread, suspect, self._lane) for queue in self._queues]
         return wants, min(now + ahead, MAX_BATCH)
 
     def _measure(self, batch: Batch, asked: float) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, fields
+from typing import Final
 
 from noria.errors import InvalidOption, shown
 from noria.model.limits import BEAT, GRACE, MIB, POLL, TTL
@@ -66,6 +67,9 @@ class WorkerSettings:
                 field="beat",
             )
 
+
+OUTAGE_AT_MOST: Final = 5.0
+"""Seconds between two tries, at most, while the backend is away."""
 
 MAX_UNSETTLED_BYTES = 8 * MIB
 """Outcomes that wait to be recorded; above this, leasing stops."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import random
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
 from noria import aio
 from noria.backends.contract import Evidence, Overdue, Queue, Sessions
@@ -14,10 +14,9 @@ from noria.errors import BackendError, shown
 from noria.ids import SessionId
 from noria.model.limits import MAX_BATCH
 from noria.worker.journal import Journals, Remains
+from noria.worker.settings import OUTAGE_AT_MOST
 
 log = logging.getLogger("noria.worker")
-
-_OUTAGE_AT_MOST: Final = 5.0
 
 
 class Store(Queue, Sessions, Protocol):
@@ -71,7 +70,7 @@ class Sweeper:
                 outage = 0.0
             except BackendError as error:
                 log.warning("cannot sweep, trying again: %s", error)
-                outage = min(max(2 * outage, self._poll), _OUTAGE_AT_MOST)
+                outage = min(max(2 * outage, self._poll), OUTAGE_AT_MOST)
             await aio.sleep(max(outage, self._pause()))
 
     def _pause(self) -> float:

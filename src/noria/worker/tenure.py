@@ -13,11 +13,11 @@ from noria.backends.contract import Sessions, WorkerCard
 from noria.errors import BackendError
 from noria.ids import SessionId
 from noria.worker.journal import Journal, Journals
+from noria.worker.settings import OUTAGE_AT_MOST
 
 log = logging.getLogger("noria.worker")
 
 NONE = SessionId(0)
-_PAUSE_AT_MOST = 5.0
 
 
 class Tenure:
@@ -74,7 +74,7 @@ class Tenure:
             except BackendError as error:
                 log.warning("no new session can be opened, trying again: %s", error)
             await aio.happened(stop, pause * (0.5 + self._chance.random()))
-            pause = min(pause * 2, _PAUSE_AT_MOST)
+            pause = min(pause * 2, OUTAGE_AT_MOST)
 
     async def close(self) -> None:
         """End the session; whatever it still holds, such as leases never heard of, goes back uncounted.
