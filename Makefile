@@ -4,11 +4,14 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup check test run fix bench storm _static _types _newest _lock
+.PHONY: help setup check test run fix bench compare storm _static _types _newest _lock
 
 VENV := .venv
 BIN := $(VENV)/bin
 NEWEST := .venv-newest
+# What Noria is compared with asks for versions that conflict: an environment for each file.
+COMPARED := .venv-compare
+PEERS := $(patsubst requirements/compare/%.txt,$(COMPARED)/%/.installed,$(wildcard requirements/compare/*.txt))
 # Tests that wait on processes gain little from more workers than this, and lose their timing.
 JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); echo $$((n > 4 ? 4 : n)))
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
@@ -30,11 +33,11 @@ $(VENV)/.installed: pyproject.toml requirements/runtime.txt requirements/dev.txt
 	tools/make-venv $(VENV) "$$python" requirements/runtime.txt requirements/dev.txt
 	@touch $@
 
-check: setup _static ## lint, types, floors, unit tests, the SQLite contract: under 90 seconds
-	@echo "make: unit tests and the SQLite contract"
-	@$(PYTEST) -q tests/unit $(wildcard tests/contract)
+check: setup _static ## lint, types, floors, unit tests, the front door, the SQLite contract: under 90 seconds
+	@echo "make: unit tests, the front door, the SQLite contract"
+	@$(PYTEST) -q tests/unit tests/front $(wildcard tests/contract) -k "not (postgres-threaded or postgres-restarted or postgres-proxied or redis-threaded or redis-restarted or redis-proxied)"
 
-test: setup _static _types _newest ## everything: check, the users' types, the newest Python, the whole suite
+test: setup _static _types _newest ## everything: check, the users' types, the newest Python, the whole suite; its seed is fixed
 	@echo "make: the whole suite"
 	@$(PYTEST) tests
 
@@ -52,8 +55,16 @@ $(VENV)/.installed-bench: requirements/bench.txt $(VENV)/.installed
 	@tools/make-venv $(VENV) $(BIN)/python requirements/bench.txt
 	@touch $@
 
-storm: setup ## the random long runs, with long parameters
-	@NORIA_STORM=1 $(PYTEST) -m storm --timeout=3600 tests
+compare: setup $(VENV)/.installed-bench $(PEERS) ## measure Noria beside other systems; COMPARE="..." gives arguments
+	@$(BIN)/python -m bench.compare $(COMPARE)
+
+$(COMPARED)/%/.installed: requirements/compare/%.txt
+	@mkdir -p $(COMPARED)
+	@tools/make-venv --alone $(@D) $(BIN)/python $<
+	@touch $@
+
+storm: setup ## the random long runs, with long parameters; their seed is random and printed, SEED=N repeats one
+	@NORIA_STORM=1 $(PYTEST) -m storm --timeout=3600 $(if $(SEED),--seed=$(SEED)) tests
 
 # ---- helpers that the targets above share
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 ROOT: Final = Path(__file__).parent.parent
 ANSWER: Final = 600.0
@@ -39,13 +39,18 @@ def ask(
     env: Mapping[str, str],
     *,
     seconds: float = ANSWER,
+    interpreter: str = sys.executable,
 ) -> Any:
     """Run `python -m module role question` and return its answer.
+
+    Args:
+        seconds: until it is given up.
+        interpreter: the Python that runs it.
 
     Raises:
         BenchError: it failed, and the message has the end of what it said; or it was not done in time.
     """
-    command = [sys.executable, "-m", module, role, json.dumps(question)]
+    command = [interpreter, "-m", module, role, json.dumps(question)]
     try:
         done = subprocess.run(
             command, cwd=ROOT, env=dict(env), capture_output=True, timeout=seconds, check=False
@@ -53,8 +58,22 @@ def ask(
     except subprocess.TimeoutExpired as error:
         raise BenchError(f"{module} {role} did not end in {seconds:g} s") from error
     if done.returncode:
-        raise BenchError(f"{module} {role} ended with {done.returncode}: {_tail(done.stderr)}")
+        raise BenchError(f"{module} {role} ended with {done.returncode}: {tail(done.stderr)}")
     return json.loads(done.stdout)
+
+
+class Worker(Protocol):
+    """A worker process that runs."""
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        ...
+
+    @property
+    def started(self) -> int:
+        """Just before it was made, in nanoseconds since the epoch."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +104,11 @@ def running(command: Sequence[str], env: Mapping[str, str], log: Path) -> Iterat
             yield worker
             early = process.poll()
         except TimeoutError as error:
-            raise BenchError(f"{error}; the worker says: {_tail(log.read_bytes())}") from error
+            raise BenchError(f"{error}; the worker says: {tail(log.read_bytes())}") from error
         finally:
             code = _stop(process)
     if early is not None or code:
-        raise BenchError(f"the worker ended with {code}: {_tail(log.read_bytes())}")
+        raise BenchError(f"the worker ended with {code}: {tail(log.read_bytes())}")
 
 
 def _stop(process: subprocess.Popen[bytes]) -> int:
@@ -102,5 +121,6 @@ def _stop(process: subprocess.Popen[bytes]) -> int:
         return process.wait()
 
 
-def _tail(output: bytes) -> str:
+def tail(output: bytes) -> str:
+    """The last of what a process said."""
     return output.decode(errors="replace").strip()[-2_000:] or "(nothing)"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,20 +24,27 @@ def can_draw() -> bool:
     return importlib.util.find_spec("matplotlib") is not None
 
 
-def draw(report: dict[str, Any], path: Path) -> None:
-    """Write the picture as SVG, the same bytes for the same report."""
+@contextmanager
+def drawing(path: Path) -> Iterator[Any]:
+    """pyplot for the time of a block; then its current figure is written as SVG, the same bytes each time."""
     import matplotlib as mpl
 
     mpl.use("svg")
     mpl.rcParams.update({"svg.hashsalt": "noria", "svg.fonttype": "none", "font.size": 9})
     from matplotlib import pyplot
 
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(8, 3), width_ratios=(3, 2), layout="constrained")
-    _bars(left, report, _RATES, "jobs a second, one worker process, results kept")
-    _bars(right, report, _TRIPS, "round trip with an idle worker, ms")
-    left.legend(frameon=False)
-    figure.savefig(path, metadata={"Date": None})
-    pyplot.close(figure)
+    yield pyplot
+    pyplot.savefig(path, metadata={"Date": None})
+    pyplot.close()
+
+
+def draw(report: dict[str, Any], path: Path) -> None:
+    """Write the picture."""
+    with drawing(path) as pyplot:
+        _, (left, right) = pyplot.subplots(1, 2, figsize=(8, 3), width_ratios=(3, 2), layout="constrained")
+        _bars(left, report, _RATES, "jobs a second, one worker process, results kept")
+        _bars(right, report, _TRIPS, "round trip with an idle worker, ms")
+        left.legend(frameon=False)
 
 
 def _bars(axes: Any, report: dict[str, Any], metrics: dict[str, str], title: str) -> None:

@@ -12,11 +12,14 @@ from bench.gates import Demand, Judgement
 from bench.rotation import Rotation
 
 
-def document(rotation: Rotation, judgements: Sequence[Judgement], about: dict[str, Any]) -> dict[str, Any]:
+def document(
+    rotation: Rotation, judgements: Sequence[Judgement], about: dict[str, Any], ratios: dict[str, Any]
+) -> dict[str, Any]:
     """Everything that a reader needs to judge the numbers.
 
     Args:
         about: name, date, machine, stores.
+        ratios: between contestants, as `ratios` finds them.
     """
     return {
         **about,
@@ -24,7 +27,7 @@ def document(rotation: Rotation, judgements: Sequence[Judgement], about: dict[st
         "scale": dataclasses.asdict(rotation.scale),
         "load": [round(load, 2) for load in rotation.loads],
         "figures": [_series(series) for series in rotation.figures],
-        "ratios": _ratios(rotation.figures),
+        "ratios": ratios,
         "demands": [_judgement(each) for each in judgements],
         "notes": rotation.notes,
         "faults": rotation.faults,
@@ -45,16 +48,13 @@ def _series(series: Series) -> dict[str, Any]:
     }
 
 
-def _ratios(figures: Figures) -> dict[str, dict[str, float]]:
-    """Noria's values divided by huey's, each repetition by itself."""
+def ratios(figures: Figures, over: str, under: str) -> dict[str, dict[str, float]]:
+    """One contestant's values of each metric divided by another's, each repetition by itself."""
     found = {}
-    for series in figures:
-        if series.side != "noria":
-            continue
-        values = figures.ratios((series.metric.key, "noria"), (series.metric.key, "huey"))
-        if values:
+    for key in [series.metric.key for series in figures if series.side == over]:
+        if values := figures.ratios((key, over), (key, under)):
             median = _short(statistics.median(values))
-            found[series.metric.key] = {"median": median, "spread": round(half_range(values), 3)}
+            found[key] = {"median": median, "spread": round(half_range(values), 3)}
     return found
 
 

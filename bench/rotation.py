@@ -79,7 +79,7 @@ class Rotation:
         except (BenchError, TimeoutError) as error:
             why = _short(error).replace(str(folder), "")
             self.faults.append(f"{subject.name}, {side.name}, repetition {repetition + 1}: {why}")
-            self._say(f"  {subject.name:9} {side.name:6} FAILED: {error}")
+            self._say(f"  {subject.name:9} {side.name:14} FAILED: {error}")
             return
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -105,7 +105,7 @@ class Rotation:
 
 def _line(subject: Subject, side: Side, readings: Sequence[Reading], seconds: float) -> str:
     values = ", ".join(f"{each.value:,.4g} {each.metric.unit}" for each in readings)
-    return f"  {subject.name:9} {side.name:6} {values}  ({seconds:.1f} s)"
+    return f"  {subject.name:9} {side.name:14} {values}  ({seconds:.1f} s)"
 
 
 def _short(error: Exception) -> str:

@@ -18,6 +18,7 @@ class Scale:
         cap: records that the store keeps at most, where a store at its cap is measured.
         backlog: jobs that are queued already, where a full queue is measured.
         delayed: jobs delayed by an hour, where memory is measured.
+        foreign: jobs that end while a foreign transaction stays open.
         idle: seconds over which an idle worker's CPU time is read.
         imports: how often a package is imported for one reading.
     """
@@ -31,6 +32,7 @@ class Scale:
     cap: int = 50_000
     backlog: int = 1_000_000
     delayed: int = 200_000
+    foreign: int = 300_000
     idle: float = 10.0
     imports: int = 5
 
@@ -50,6 +52,7 @@ QUICK = Scale(
     cap=500,
     backlog=3_000,
     delayed=1_000,
+    foreign=500,
     idle=1.0,
     imports=1,
 )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from bench import child
-from bench.child import BenchError, Running
+from bench.child import ANSWER, BenchError, Worker
 
 Way = Literal["one by one", "100 at once", "bulk"]
 
@@ -22,11 +24,15 @@ class Store:
         folder: everything about it is in here.
         runtime: a private folder with a short path, for sockets.
         keep: how many records of succeeded jobs it keeps at most; 0 leaves it at the default.
+        url: of the server that it is on; empty for a file of its own.
+        results: whether the results of jobs are kept.
     """
 
     folder: Path
     runtime: Path
     keep: int = 0
+    url: str = ""
+    results: bool = True
 
     @property
     def path(self) -> Path:
@@ -35,9 +41,11 @@ class Store:
 
     def env(self, *, busy: bool = False, threads: int = 0, tally: Path | None = None) -> dict[str, str]:
         """The environment of a process that uses it."""
-        said = {"BENCH_STORE": str(self.path), "NORIA_URL": f"sqlite:///{self.path}"}
+        said = {"BENCH_STORE": str(self.path), "NORIA_URL": self.url or f"sqlite:///{self.path}"}
         if self.keep:
             said["BENCH_KEEP"] = str(self.keep)
+        if not self.results:
+            said["BENCH_RESULTS"] = "0"
         if busy:
             said["BENCH_BUSY"] = "1"
         if threads:
@@ -74,6 +82,28 @@ class Side:
         """What its children run."""
         return f"bench.{self.name}_side.child"
 
+    @property
+    def interpreter(self) -> str:
+        """The Python that its children run on."""
+        return sys.executable
+
+    def env(self, store: Store, tally: Path | None = None) -> dict[str, str]:
+        """The environment of its children."""
+        return store.env(tally=tally)
+
+    def ask(
+        self,
+        store: Store,
+        role: str,
+        question: Mapping[str, Any],
+        *,
+        tally: Path | None = None,
+        seconds: float = ANSWER,
+    ) -> Any:
+        """A child's answer; as `child.ask`."""
+        env = self.env(store, tally)
+        return child.ask(self.module, role, question, env, seconds=seconds, interpreter=self.interpreter)
+
     def enqueue(
         self,
         store: Store,
@@ -90,7 +120,7 @@ class Side:
             ids: a file to write the jobs' ids to, for `check`.
         """
         question = {"n": n, "way": way, "task": task, "delay": delay, "ids": str(ids) if ids else None}
-        seconds: float = child.ask(self.module, "enqueue", question, store.env())["seconds"]
+        seconds: float = self.ask(store, "enqueue", question)["seconds"]
         return seconds
 
     def check(self, store: Store, ids: Path, n: int) -> dict[str, Any]:
@@ -102,30 +132,30 @@ class Side:
         Raises:
             BenchError: a result is missing or wrong, or the store holds jobs that have not ended.
         """
-        found: dict[str, Any] = child.ask(self.module, "check", {"ids": str(ids)}, store.env())
+        found: dict[str, Any] = self.ask(store, "check", {"ids": str(ids)})
         if found["right"] != n or found["open"]:
             raise BenchError(f"{self.name}: of {n} jobs {found['right']} had the right result; {found}")
         return found
 
     def counts(self, store: Store) -> dict[str, int]:
         """Jobs in the store by state."""
-        found: dict[str, int] = child.ask(self.module, "counts", {}, store.env())
+        found: dict[str, int] = self.ask(store, "counts", {})
         return found
 
     def trips(self, store: Store, n: int, pause: float) -> list[float]:
         """Milliseconds of n round trips, one after another, with random pauses of up to that many seconds."""
-        question, seconds = {"n": n, "pause": pause}, 20 + n * (0.1 + pause)
-        found: list[float] = child.ask(self.module, "trips", question, store.env(), seconds=seconds)
+        question, seconds = {"n": n, "pause": pause}, 20 + n * (0.3 + pause)
+        found: list[float] = self.ask(store, "trips", question, seconds=seconds)
         return found
 
     def describe(self, store: Store) -> dict[str, Any]:
         """Pragmas of a connection, and versions."""
-        found: dict[str, Any] = child.ask(self.module, "describe", {}, store.env())
+        found: dict[str, Any] = self.ask(store, "describe", {})
         return found
 
     def working(
         self, store: Store, tally: Path, *, busy: bool = False, slots: int = 0, threads: int = 0
-    ) -> AbstractContextManager[Running]:
+    ) -> AbstractContextManager[Worker]:
         """One worker process for the time of a block.
 
         Args:

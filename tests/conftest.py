@@ -13,26 +13,36 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+# Their being here is what makes them hooks.
+from tests.support.left_out import pytest_make_collect_report, pytest_runtest_makereport
+
+__all__ = ["pytest_make_collect_report", "pytest_runtest_makereport"]
+
 STORM = os.environ.get("NORIA_STORM") == "1"
 
-# No deadline per example: a busy machine is not a bug. With CI set the examples are the same each time, so
-# that a red run is about the change in hand; a storm is where new ones are looked for.
-settings.register_profile("usual", deadline=None, print_blob=True)
-settings.register_profile("ci", settings.get_profile("usual"), derandomize=True)
-settings.register_profile("storm", settings.get_profile("usual"), max_examples=5_000)
-settings.load_profile("storm" if STORM else "ci" if os.environ.get("CI") else "usual")
+SEED = 7
+"""The seed of a run that is given none, unless it is a storm: one commit makes the same choices each time, so that a
+red run is about the change in hand. A storm is where new ones are looked for."""
+
+# No deadline per example: a busy machine is not a bug.
+settings.register_profile("usual", deadline=None, print_blob=True, derandomize=True)
+settings.register_profile("storm", deadline=None, print_blob=True, max_examples=5_000)
+settings.load_profile("storm" if STORM else "usual")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--seed", type=int, default=None, help="the seed of the `rng` fixture; the header shows it"
+        "--seed",
+        type=int,
+        default=None,
+        help=f"what tests draw from; {SEED} if left out, in a storm a random one; the header shows it",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     # Chosen before xdist starts its workers, which are handed the options as they are now.
     if config.option.seed is None:
-        config.option.seed = secrets.randbelow(2**32)
+        config.option.seed = secrets.randbelow(2**32) if STORM else SEED
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -48,7 +58,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A developer's own NORIA_URL must not reach a test."""
+    """A developer's own NORIA_URL must not reach a test, and neither may their contexts."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", os.devnull)
     for name in [name for name in os.environ if name.startswith("NORIA_") and name != "NORIA_STORM"]:
         monkeypatch.delenv(name)
 

@@ -15,6 +15,7 @@ import uvloop
 
 from bench.answer import answer
 from bench.noria_side import app as ours
+from bench.tally import COUNT, LAST
 from noria import ids as id_codec
 from noria.app.connect import read_url
 from noria.app.job import Job
@@ -28,6 +29,8 @@ CALLERS: Final = 100
 AT_ONCE: Final = 25_000
 """Jobs of one `enqueue_many`."""
 _WARM: Final = 20
+_LOST: Final = 10.0
+"""Seconds after which a job counts as lost."""
 _PAGE: Final = 1_000
 
 
@@ -86,8 +89,17 @@ async def check(*, ids: str) -> dict[str, Any]:
                     right += record.body == b'{"n":%b}' % record.result and record.starts == 1
                     last = max(last, record.finished or 0.0)
         states = await _states()
-    unended = sum(count for state, count in states.items() if not State[state.upper()].final)
-    return {"right": right, "open": unended, "states": states, "last": round(last * 1e9)}
+    return {"right": right, "open": _unended(states), "states": states, "last": round(last * 1e9)}
+
+
+async def left() -> int:
+    """Jobs that have not ended."""
+    async with ours.app:
+        return _unended(await _states())
+
+
+def _unended(states: dict[str, int]) -> int:
+    return sum(count for state, count in states.items() if not State[state.upper()].final)
 
 
 async def counts() -> dict[str, int]:
@@ -118,6 +130,21 @@ async def trips(*, n: int, pause: float) -> list[float]:
     return found[_WARM:]
 
 
+async def picks(*, n: int) -> list[float]:
+    """Milliseconds from the call that enqueues a job to the end of its handler, and again."""
+    found, numbers = [], ours.tally.numbers
+    async with ours.app:
+        for i in range(n + _WARM):
+            before, end = numbers[COUNT], time.monotonic() + _LOST
+            start = time.time_ns()
+            await ours.echo.enqueue(i)
+            while numbers[COUNT] == before:
+                assert time.monotonic() < end, f"job {i} was not run within {_LOST:g} s"
+                await asyncio.sleep(0.0005)
+            found.append((numbers[LAST] - start) / 1e6)
+    return found[_WARM:]
+
+
 async def describe() -> dict[str, Any]:
     """Pragmas as each of Noria's connections has them."""
     url = read_url(os.environ["NORIA_URL"])
@@ -139,4 +166,4 @@ def _run(role: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
 
 
 if __name__ == "__main__":
-    answer({role.__name__: _run(role) for role in (enqueue, check, counts, trips, describe)})
+    answer({role.__name__: _run(role) for role in (enqueue, check, counts, left, trips, picks, describe)})

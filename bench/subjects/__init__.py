@@ -1,4 +1,4 @@
-"""Everything that is measured, in the order of the table."""
+"""Everything that is measured, in the order of the table; what computes for minutes comes after what waits."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from bench.subjects.backlog import Backlog
 from bench.subjects.cap import AtCap
 from bench.subjects.drain import BesideBusyLoop, BesideThread, Drain
 from bench.subjects.enqueue import Bulk, Callers, Singles
+from bench.subjects.front import Front
 from bench.subjects.idle import Idle
 from bench.subjects.memory import Delayed
 from bench.subjects.naps import Naps
+from bench.subjects.pair import Pair
 from bench.subjects.start import Imports, Start
 from bench.subjects.trips import BackToBack, Paused
 
@@ -20,13 +22,15 @@ SUBJECTS: Final[tuple[Subject, ...]] = (
     Callers(),
     Bulk(),
     Drain(),
-    BesideBusyLoop(),
-    BesideThread(),
     BackToBack(),
     Paused(),
     Naps(),
+    Pair(),
+    BesideBusyLoop(),
+    BesideThread(),
     AtCap(),
     Backlog(),
+    Front(),
     Imports(),
     Start(),
     Idle(),

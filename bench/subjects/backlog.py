@@ -34,9 +34,9 @@ class Backlog:
     def measure(self, side: Side, arena: Arena) -> Sequence[Reading]:
         """Add n jobs at the end of a queue, then take the first n off it; for an empty queue, and the long one."""
         n, backlog = arena.scale.jobs, arena.scale.backlog
-        long = _filled(side, arena, backlog)
-        empty_enqueue, empty_drain = self._rates(side, arena, arena.store(), n)
-        enqueue, drain = self._rates(side, arena, long, n)
+        long = filled(side, arena, backlog)
+        empty_enqueue, empty_drain = rates(side, arena, arena.store(), n)
+        enqueue, drain = rates(side, arena, long, n)
         return [
             Reading(ENQUEUE, enqueue, backlog),
             Reading(EMPTY_ENQUEUE, empty_enqueue, n),
@@ -44,26 +44,33 @@ class Backlog:
             Reading(EMPTY_DRAIN, empty_drain, n),
         ]
 
-    def _rates(self, side: Side, arena: Arena, store: Store, n: int) -> tuple[float, float]:
-        before = side.counts(store)
-        seconds = side.enqueue(store, n)
-        path, tally = arena.tally(f"tally-{sum(before.values())}")
-        with side.working(store, path):
-            tally.wait_for(n, PATIENCE, "drain off a queue")
-            # More jobs may end while we look; the rate is over all that have.
-            count, last = tally.numbers[COUNT], tally.numbers[LAST]
-        self._check(before, side.counts(store), tally.numbers[COUNT], n)
-        return n / seconds, (count - 1) / ((last - tally.numbers[FIRST]) / 1e9)
 
-    def _check(self, before: dict[str, int], after: dict[str, int], ran: int, added: int) -> None:
-        ended = after.get("succeeded", 0) - before.get("succeeded", 0)
-        left = sum(after.values()) - after.get("succeeded", 0)
-        expected = sum(before.values()) - before.get("succeeded", 0) + added - ran
-        if ended != ran or left != expected:
-            raise BenchError(f"{ran} jobs ran, {ended} were recorded, {left} are left of {expected}")
+def rates(side: Side, arena: Arena, store: Store, n: int) -> tuple[float, float]:
+    """Jobs a second that are enqueued in bulk on a store as it is, and that a worker then runs, n of each.
+
+    Raises:
+        BenchError: afterwards the store does not hold what it should.
+    """
+    before = side.counts(store)
+    seconds = side.enqueue(store, n)
+    path, tally = arena.tally(f"tally-{sum(before.values())}")
+    with side.working(store, path):
+        tally.wait_for(n, PATIENCE, "drain off a queue")
+        # More jobs may end while we look; the rate is over all that have.
+        count, last = tally.numbers[COUNT], tally.numbers[LAST]
+    _check(before, side.counts(store), tally.numbers[COUNT], n)
+    return n / seconds, (count - 1) / ((last - tally.numbers[FIRST]) / 1e9)
 
 
-def _filled(side: Side, arena: Arena, backlog: int) -> Store:
+def _check(before: dict[str, int], after: dict[str, int], ran: int, added: int) -> None:
+    ended = after.get("succeeded", 0) - before.get("succeeded", 0)
+    left = sum(after.values()) - after.get("succeeded", 0)
+    expected = sum(before.values()) - before.get("succeeded", 0) + added - ran
+    if ended != ran or left != expected:
+        raise BenchError(f"{ran} jobs ran, {ended} were recorded, {left} are left of {expected}")
+
+
+def filled(side: Side, arena: Arena, backlog: int) -> Store:
     folder: Path = arena.lasting / "backlog"
     store = Store(folder, arena.runtime)
     if not (folder / "full").exists():

@@ -12,17 +12,20 @@ import time
 from collections.abc import Awaitable, Iterable
 from pathlib import Path
 
-from app import app, careless, fetch, render
+from app import app, careless, collapse, crunch, fetch, render
+
+from noria import JobFailed
 
 
 async def main() -> None:
-    """Two scenes: good manners, and a blocked loop."""
+    """Three scenes: good manners, a crash, and a blocked loop."""
     # The group owns the worker: whatever goes wrong in here, it ends before the application is closed.
     async with app, asyncio.TaskGroup() as group:
         worker = app.worker(concurrency=50, threads=4)
         running = group.create_task(worker.run())
         await worker.started.wait()
         await side_by_side()
+        await crashed()
         await blocked()
         worker.drain()
         print(f"\nThe worker ended: {(await running).value}.")
@@ -35,6 +38,17 @@ async def side_by_side() -> None:
     quick = await app.enqueue_many(fetch.job(page) for page in range(40))
     began = time.perf_counter()
     await asyncio.gather(timed("  40 on the loop", began, quick), timed("  4 in threads", began, slow))
+
+
+async def crashed() -> None:
+    """A process job that ends its process takes nobody with it."""
+    print("\nNow a job ends its own process, each time it is started; another computes beside it.")
+    broken, good = await collapse.options(crashes=2).enqueue(), await crunch.enqueue(27)
+    print(f"  the other one: {await good} steps")
+    try:
+        await broken
+    except JobFailed as error:
+        print(f"  {error.text}")
 
 
 async def blocked() -> None:

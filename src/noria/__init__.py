@@ -14,13 +14,18 @@ async with app:
 
 from noria.app.application import Noria
 from noria.app.dead import DeadPage, Dealt
+from noria.app.depends import INJECTED, Depends
 from noria.app.job import Draft, Job
+from noria.app.onion import CallNext, Middleware, Outgoing
+from noria.app.router import Router
+from noria.app.schedules import ScheduleStatus, SlotLog
 from noria.app.status import JobFault, JobStatus, StartStatus
 from noria.app.task import Enqueuer, Task, TaskFunction
 from noria.errors import (
     BackendError,
     Cancel,
     ConfigError,
+    Conflict,
     Control,
     Fail,
     InvalidArguments,
@@ -38,6 +43,7 @@ from noria.errors import (
     ResultGone,
     ResultTooLarge,
     Retry,
+    ScheduleNotFound,
     Snooze,
     TaskDefinitionError,
     TooLarge,
@@ -54,14 +60,18 @@ from noria.worker.context import Context, Stopped
 __version__ = "0.1.0"
 
 __all__ = [
+    "INJECTED",
     "BackendError",
     "Backoff",
+    "CallNext",
     "Cancel",
     "ConfigError",
+    "Conflict",
     "Context",
     "Control",
     "DeadPage",
     "Dealt",
+    "Depends",
     "Draft",
     "Enqueuer",
     "Exit",
@@ -79,12 +89,18 @@ __all__ = [
     "JobFault",
     "JobNotFound",
     "JobStatus",
+    "Middleware",
     "Noria",
     "NoriaError",
     "NotRunning",
+    "Outgoing",
     "ResultGone",
     "ResultTooLarge",
     "Retry",
+    "Router",
+    "ScheduleNotFound",
+    "ScheduleStatus",
+    "SlotLog",
     "Snooze",
     "StartStatus",
     "Stopped",

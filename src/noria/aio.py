@@ -7,15 +7,22 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import random
 import time
+import weakref
 from collections.abc import Callable, Coroutine
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, ClassVar, Final, ParamSpec, Protocol, TypeVar
 
 T = TypeVar("T")
 P = ParamSpec("P")
 
-BREATH_EVERY: Final = 0.005
+Guard = Callable[[str, Callable[..., None]], Callable[..., None]]
+"""(name of the part, callback) -> a callback whose failure is heard of."""
+
+BREATH_EVERY: Final = 0.002
 BREATH: Final = 0.0001
+BUSY: Final = 0.5
+"""The share of its time for which a loop computes that has to breathe."""
 
 
 def bounded(seconds: float | None) -> asyncio.Timeout:
@@ -23,9 +30,15 @@ def bounded(seconds: float | None) -> asyncio.Timeout:
     return asyncio.timeout(seconds)
 
 
-def launch(
-    loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T], context: contextvars.Context
-) -> asyncio.Task[T]:
+class Launcher(Protocol):
+    """What makes tasks: a loop, or what stands in for one."""
+
+    def create_task(
+        self, work: Coroutine[Any, Any, T], /, *, context: contextvars.Context
+    ) -> asyncio.Task[T]: ...
+
+
+def launch(loop: Launcher, work: Coroutine[Any, Any, T], context: contextvars.Context) -> asyncio.Task[T]:
     """Run a job's coroutine as a task in the given context; the caller keeps it and sees its end."""
     return loop.create_task(work, context=context)
 
@@ -43,6 +56,39 @@ async def happened(event: asyncio.Event, seconds: float | None) -> bool:
 async def sleep(seconds: float) -> None:
     """Let the loop go on for that many seconds."""
     await asyncio.sleep(seconds)
+
+
+async def turns(count: int) -> None:
+    """Let the loop turn that often, so that what is ready on it has run."""
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+_JITTER: Final = 0.5
+
+
+class Pauses:
+    """Pauses between repeats of what failed: each about twice as long as the one before, and none alike.
+
+    Args:
+        first: seconds of the first, more or less.
+        most: seconds that none is longer than.
+        chance: for the jitter, which makes each pause half to one and a half times as long.
+    """
+
+    def __init__(self, first: float, most: float, chance: random.Random) -> None:
+        self._first = self._next = first
+        self._most = most / (1 + _JITTER)
+        self._chance = chance
+
+    def next(self) -> float:
+        """Seconds to pause now."""
+        now, self._next = min(self._next, self._most), min(self._next * 2, self._most)
+        return now * (1 - _JITTER + 2 * _JITTER * self._chance.random())
+
+    def reset(self) -> None:
+        """What failed has gone well."""
+        self._next = self._first
 
 
 class Crew:
@@ -121,21 +167,32 @@ class Breather:
 
     A loop whose turns are shorter than the interpreter's switch interval gives up the interpreter lock at
     each select and wins it back before a waiting thread wakes up, so that thread can starve for seconds.
-    While anybody holds the breather, the loop sleeps 100 microseconds at most every 5 milliseconds: 2 % of
-    its time. All methods belong to the loop's thread.
+    While anybody holds the breather, the loop sleeps 100 microseconds at most every 2 milliseconds, 5 % of
+    its time, and only if it was busy since: a loop that waits lets others run anyway. A loop has one breather,
+    whoever holds it. All methods belong to the loop's thread.
     """
 
+    _of: ClassVar[weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Breather]] = (
+        weakref.WeakKeyDictionary()
+    )
+
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+        self._loop = weakref.ref(loop)
         self._holders = 0
         self._ticking = False
+        self._worked = 0.0
+
+    @classmethod
+    def of(cls, loop: asyncio.AbstractEventLoop) -> Breather:
+        """The breather of a loop."""
+        return cls._of.setdefault(loop, cls(loop))
 
     def hold(self) -> None:
         """Another thread has work for us now. Pair it with `release`."""
         self._holders += 1
         if not self._ticking:
             self._ticking = True
-            self._loop.call_later(BREATH_EVERY, self._tick)
+            self._again()
 
     def release(self) -> None:
         """The work that a `hold` announced is done."""
@@ -145,5 +202,12 @@ class Breather:
         if self._holders <= 0:
             self._ticking = False
             return
-        time.sleep(BREATH)
-        self._loop.call_later(BREATH_EVERY, self._tick)
+        if time.thread_time() - self._worked > BUSY * BREATH_EVERY:
+            time.sleep(BREATH)
+        self._again()
+
+    def _again(self) -> None:
+        loop = self._loop()
+        if loop is not None:
+            self._worked = time.thread_time()
+            loop.call_later(BREATH_EVERY, self._tick)

@@ -35,3 +35,10 @@ class SystemClock:
 def utc(seconds: float) -> datetime:
     """The aware UTC datetime of a point in time given in seconds since the epoch."""
     return datetime.fromtimestamp(seconds, UTC)
+
+
+def moment(seconds: float | None) -> str | None:
+    """A point in time as REST writes it: RFC 3339 in UTC, to the millisecond."""
+    if seconds is None:
+        return None
+    return utc(seconds).isoformat(timespec="milliseconds").replace("+00:00", "Z")

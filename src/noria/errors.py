@@ -67,8 +67,27 @@ class JobNotFound(NoriaError, LookupError):
     """The backend holds no job of this id: it was erased, pruned, or never enqueued here."""
 
 
+class ScheduleNotFound(NoriaError, LookupError):
+    """There is no schedule of this name."""
+
+
 class WrongState(NoriaError):
-    """The job is in a state in which this cannot be done."""
+    """The job, or the schedule, is in a state in which this cannot be done."""
+
+
+class Conflict(NoriaError):
+    """What is stored is not what a write expected: nothing of that was written.
+
+    Either a small document has another version: read it, and decide anew. Or a job has the id already, and is of
+    another task.
+
+    Args:
+        documents: the (kind, name) of each such document.
+    """
+
+    def __init__(self, message: str, *, documents: tuple[tuple[str, str], ...] = ()) -> None:
+        super().__init__(message)
+        self.documents = documents
 
 
 class NotRunning(NoriaError, RuntimeError):

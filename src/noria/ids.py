@@ -106,15 +106,18 @@ class IdSource:
 
 def to_text(id: Id) -> str:
     """The id as people and REST write it: a UUID in its canonical form."""
-    return str(uuid.UUID(bytes=id))
+    text = id.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
-def from_text(text: str) -> Id:
-    """Read an id that a person or program wrote.
+def from_text(text: str | uuid.UUID) -> Id:
+    """Read an id that a person or program wrote, or holds as a UUID.
 
     Raises:
         InvalidInput: it is not a UUID.
     """
+    if isinstance(text, uuid.UUID):
+        return Id(text.bytes)
     # Of all that uuid.UUID would read, only the form in which ids are written.
     if not isinstance(text, str) or not _FORM.fullmatch(text):
         raise InvalidInput(f"{shown(text)} is not a job id; a job id is a UUID", field="id")

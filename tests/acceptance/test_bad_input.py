@@ -366,7 +366,7 @@ SECRET = "hunter2"
         "sqlite://host/a.db", "sqlite:///a.db#x", "sqlite:///a\0.db", "sqlite:///a.db?synchronous=maybe",
         "sqlite:///a.db?mode=ro", f"sqlite://user:{SECRET}@host/a.db", f"mysql://user:{SECRET}@host/db",
         f"mysql://user:{SECRET}/x@host/db", f"mysql://user:{SECRET}#x@host/db", f"mysql://user:{SECRET}?x@host/db",
-        f"mysql://user:x@{SECRET}@host/db", f"postgresql://user:{SECRET}@host/db", f"redis://:{SECRET}@host",
+        f"mysql://user:x@{SECRET}@host/db", f"postgresql://user:{SECRET}@host/db?x={SECRET}", f"redis://:{SECRET}@host/name",
         f"amqp://user:{SECRET}@host/%2f?ledger=redis://:{SECRET}@other", f"sqlite:///a.db?password={SECRET}",
         f"sqlite:///a.db?synchronous={'full'}&key={SECRET}", "http://[::1", f"http://user:{SECRET}@[::1", "\ud800://x",
         "a\nb://c", "sqlite:///" + "x" * 100_000 + "/", "file:///etc/passwd", "SQLITE:///",

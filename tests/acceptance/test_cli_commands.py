@@ -65,7 +65,7 @@ def test_a_job_is_enqueued_run_by_a_worker_and_read(noria: Commands) -> None:
 
 def test_waiting_prints_the_value_and_its_exit_code_tells_how_it_went(noria: Commands) -> None:
     worker = noria.start("worker")
-    worker.says("serves", error=True)
+    worker.says("slots:", error=True)
     assert noria.run("enqueue", "add", "a=3", "--wait", "20").stdout == "4\n"
     assert noria.run("enqueue", "shout", "text=a=b", "--wait", "20").stdout == "A=B\n"
     [value] = noria.json("enqueue", "add", "--args", "[20, 22]", "--wait", "20")
@@ -192,12 +192,13 @@ def test_jobs_are_changed_and_refusals_have_their_codes(noria: Commands) -> None
 
 def test_a_running_job_is_cancelled_through_its_worker(noria: Commands) -> None:
     worker = noria.start("worker")
-    worker.says("serves", error=True)
+    worker.says("slots:", error=True)
     id = noria.run("enqueue", "nap", "seconds=60").stdout.strip()
     until(lambda: noria.json("jobs", "show", id)[0]["state"] == "running")
-    done = noria.run("jobs", "cancel", id)
+    done = noria.run("jobs", "cancel", id, "--note", "the customer left")
     assert done.returncode == 0
     until(lambda: noria.json("jobs", "show", id)[0]["state"] == "cancelled")
+    assert noria.json("jobs", "show", id)[0]["error"]["message"] == "the customer left"
 
 
 def test_tables_are_for_people_and_json_for_programs(noria: Commands) -> None:
@@ -209,30 +210,39 @@ def test_tables_are_for_people_and_json_for_programs(noria: Commands) -> None:
     assert noria.run("jobs", "--quiet").stderr == ""
 
 
+def on_terminal(noria: Commands, *words: str, **environment: str) -> str:
+    """What a command shows on a terminal."""
+    near, far = pty.openpty()
+    env = {**noria.environment, "TERM": "xterm", **environment}
+    with subprocess.Popen([*PROGRAM, *words], cwd=noria.folder, env=env, stdout=far, stderr=far) as process:
+        os.close(far)
+        text = b""
+        try:
+            while data := os.read(near, 4096):
+                text += data
+        except OSError:
+            pass  # the other side has closed
+        os.close(near)
+        assert process.wait(20) == 0
+    return text.decode()
+
+
 def test_a_terminal_gets_colour_unless_no_color_is_set(noria: Commands) -> None:
     noria.run("enqueue", "add", "a=1")
 
-    def on_terminal(**environment: str) -> str:
-        near, far = pty.openpty()
-        env = {**noria.environment, "TERM": "xterm", **environment}
-        with subprocess.Popen(
-            [*PROGRAM, "jobs"], cwd=noria.folder, env=env, stdout=far, stderr=far
-        ) as process:
-            os.close(far)
-            text = b""
-            try:
-                while data := os.read(near, 4096):
-                    text += data
-            except OSError:
-                pass  # the other side has closed
-            os.close(near)
-            assert process.wait(20) == 0
-        return text.decode()
+    assert "\x1b[" in on_terminal(noria, "jobs")
+    assert "\x1b[" not in on_terminal(noria, "jobs", NO_COLOR="1")
+    assert "\x1b[" not in on_terminal(noria, "jobs", TERM="dumb")
+    assert "\x1b[" in on_terminal(noria, "jobs", NO_COLOR="1", NORIA_COLOR="always")
 
-    assert "\x1b[" in on_terminal()
-    assert "\x1b[" not in on_terminal(NO_COLOR="1")
-    assert "\x1b[" not in on_terminal(TERM="dumb")
-    assert "\x1b[" in on_terminal(NO_COLOR="1", NORIA_COLOR="always")
+
+@pytest.mark.parametrize("columns", ["20", "40", "60"])
+def test_a_narrow_terminal_shows_whole_ids(noria: Commands, columns: str) -> None:
+    id = noria.run("enqueue", "fail", "why=" + "x" * 80).stdout.strip()
+    noria.run("worker", "--burst")
+
+    assert f"{id[-8:]}\r\n" in on_terminal(noria, "jobs", COLUMNS=columns, NO_COLOR="1")
+    assert id in on_terminal(noria, "jobs", "show", id, COLUMNS=columns, NO_COLOR="1")
 
 
 def test_the_doctor_finds_what_is_wrong_and_says_the_fix(noria: Commands) -> None:

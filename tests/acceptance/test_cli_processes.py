@@ -40,6 +40,12 @@ async def nap(seconds: float, mark: str = "napping") -> str:
     return "rested"
 
 @app.task
+async def parent() -> int:
+    job = await add.options(queue="nobodys").enqueue(1)
+    (here / "waiting").touch()
+    return await job
+
+@app.task
 def snore(seconds: float) -> str:
     (here / "snoring").touch()
     time.sleep(seconds)
@@ -131,6 +137,19 @@ def test_a_second_signal_hands_back_at_once_and_exits_1(noria: Commands, number:
     assert time.monotonic() - began < 10
     [job] = noria.json("jobs", "show", id)
     assert (job["state"], job["attempt"]) == ("queued", 1)
+
+
+def test_ctrl_c_tells_which_job_it_waits_for_and_a_second_one_hastens(noria: Commands) -> None:
+    worker = noria.start("worker", "-q", "default")
+    id = busy(noria, "waiting", "parent")
+    worker.signal(signal.SIGINT)
+    told = worker.says("waiting up to", error=True)
+    assert f"1 job: parent {id}; asked to stop again, it hands them back at once" in told
+    began = time.monotonic()
+    worker.signal(signal.SIGINT)
+    assert worker.ends() == 1
+    assert time.monotonic() - began < 10
+    assert state(noria, id) == "queued"
 
 
 def test_a_grace_that_is_over_cuts_the_drain_short(noria: Commands) -> None:
@@ -298,7 +317,7 @@ def test_up_says_what_there_is_and_one_command_that_works(noria: Commands) -> No
         "Python 3",
         "test.db",
         "single machine",
-        "8 tasks: add",
+        "9 tasks: add",
         "default",
         "async 7, threads 3",
     ):

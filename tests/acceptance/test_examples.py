@@ -152,10 +152,45 @@ def test_the_mixed_example_shows_what_it_promises(short_tmp: Path) -> None:
     assert run.returncode == 0, run.stderr
     loop, threads = (float(found) for found in re.findall(r"took ([\d.]+) s", run.stdout))
     assert loop < 0.9 < threads, "jobs on the loop must not wait for jobs in threads"
+    assert "the other one: 111 steps" in run.stdout
+    assert "ended with exit code 3" in run.stdout
     assert "careless" in run.stderr and "has blocked the event loop" in run.stderr
     assert "time.sleep(seconds)" in run.stderr, "the log names the line"
     assert "The worker ended: clean." in run.stdout
     assert "came too late" not in run.stderr
+
+
+def test_the_timer_example_gives_one_output_a_run_and_tells_every_skipped_slot(short_tmp: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, str(EXAMPLES / "timer_overlap" / "app.py")],
+        cwd=short_tmp,
+        env=environment(short_tmp),
+        capture_output=True,
+        text=True,
+        timeout=90,
+    )
+
+    assert run.returncode == 0, run.stderr
+    [(ran, skipped, missed)] = re.findall(
+        r"(\d+) slots ran, (\d+) were skipped, (\d+) were missed", run.stdout
+    )
+    outputs = re.findall(r"pages of (\S+)", run.stdout)
+    assert len(outputs) == len(set(outputs)) == int(ran) <= 4
+    assert int(ran) + int(skipped) + int(missed) >= 19
+
+
+def test_the_tested_example_passes_its_tests(short_tmp: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "."],
+        cwd=EXAMPLES / "tested",
+        env=environment(short_tmp),
+        capture_output=True,
+        text=True,
+        timeout=50,
+    )
+
+    assert run.returncode == 0, run.stdout
+    assert "4 passed" in run.stdout
 
 
 @pytest.mark.parametrize(

@@ -10,19 +10,43 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from _pytest.mark import ParameterSet
 
 from noria.backends.contract import Capabilities
 from tests.contract.factories import FACTORIES, Factory, Mode, Options
 from tests.contract.store import Place, Store
+from tests.support.left_out import Undeclared
 from tests.support.zygote import Zygote
 
 CASES = [(factory, mode) for factory in FACTORIES.values() for mode in factory.modes]
 STORM = os.environ.get("NORIA_STORM") == "1"
 LOCAL = [(factory, mode) for factory, mode in CASES if mode != "restarted"]
+HERE = Path(__file__).parent
+PROXIED = ("test_push.py", "test_lease.py", "test_hostile.py")
+"""What is run "proxied" in every suite: calls of all sizes. The rest takes minutes, and is left to storms."""
 
 
 def name_of(case: tuple[Factory, Mode]) -> str:
     return f"{case[0].name}-{case[1]}"
+
+
+def params(cases: list[tuple[Factory, Mode]]) -> list[ParameterSet]:
+    """The cases as parameters of a fixture; what is run "proxied" belongs to storms."""
+    storm = {"proxied": [pytest.mark.storm]}
+    return [pytest.param(case, id=name_of(case), marks=storm.get(case[1], [])) for case in cases]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    kept = [item for item in items if STORM or not _waits_for_a_storm(item)]
+    if len(kept) < len(items):
+        config.hook.pytest_deselected(items=[item for item in items if _waits_for_a_storm(item)])
+        items[:] = kept
+
+
+def _waits_for_a_storm(item: pytest.Item) -> bool:
+    call = getattr(item, "callspec", None)
+    proxied = call is not None and "proxied" in call.id.split("-")
+    return proxied and item.path.parent == HERE and item.path.name not in PROXIED
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -51,14 +75,14 @@ def zygote() -> Iterator[Zygote]:
     zygote.close()
 
 
-@pytest.fixture(params=CASES, ids=name_of)
+@pytest.fixture(params=params(CASES))
 async def store(request: pytest.FixtureRequest, short_tmp: Path) -> AsyncIterator[Store]:
     """A started store in a fresh namespace."""
     async with make_store(request, short_tmp, request.param) as store:
         yield store
 
 
-@pytest.fixture(params=LOCAL, ids=name_of)
+@pytest.fixture(params=params(LOCAL))
 async def local(request: pytest.FixtureRequest, short_tmp: Path) -> AsyncIterator[Store]:
     """A started store whose backend object is in this process, for what cannot cross a socket."""
     async with make_store(request, short_tmp, request.param) as store:
@@ -70,6 +94,7 @@ def make_store(
 ) -> AbstractAsyncContextManager[Store]:
     """A started store with the options of this test."""
     factory, mode = case
+    leave_out_if_missing(factory)
     marker = request.node.get_closest_marker("store")
     wanted = dict(marker.kwargs) if marker else {}
     restarts = wanted.pop("restarts", True) and mode == "restarted"
@@ -82,6 +107,12 @@ def make_store(
     )
 
 
+def leave_out_if_missing(factory: Factory) -> None:
+    """A server that is not there is named, and what needs it is left out; never taken for tested."""
+    if why := factory.missing():
+        pytest.skip(why)
+
+
 @asynccontextmanager
 async def _opened(place: Place, restarts: random.Random | None, needed: list[str]) -> AsyncIterator[Store]:
     store = Store(place)
@@ -91,7 +122,7 @@ async def _opened(place: Place, restarts: random.Random | None, needed: list[str
         told = await store.capabilities()
         for field in needed:
             if not getattr(told, field):
-                pytest.skip(f"{place.factory.name} does not declare the capability {field}")
+                raise Undeclared(f"{place.factory.name} does not declare the capability {field}")
         if restarts is not None:
             store.restart_by_itself(restarts)
         yield store

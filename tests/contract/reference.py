@@ -10,11 +10,13 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from noria.backends.contract import Altered, Fence, Verdict
+from msgspec import UNSET, structs
+
+from noria.backends.contract import Altered, Change, Fence, Verdict
 from noria.ids import Id
 from noria.model.job import NewJob, Receipt, rank
 from noria.model.outcome import Outcome, Settlement
-from noria.model.state import LIVE, State, can
+from noria.model.state import EDITABLE, LIVE, State, can
 
 DAY = 86_400.0
 Status = Literal["done", "asked", "refused", "conflict"]
@@ -37,7 +39,8 @@ class Row:
     ended_by: int = 0
     cancelling: bool = False
     dead: bool = False
-    retried: bool = False
+    retried: Change | None = None
+    attempts: int = 0
     finished: float = 0.0
     expires: float | None = None
     deadline: float | None = None
@@ -59,6 +62,7 @@ class Reference:
         self.erased: dict[Id, tuple[int, int]] = {}
         self.sessions: dict[int, tuple[str, ...]] = {}
         self.ended: set[int] = set()
+        self.flow: Counter[tuple[str, str, str]] = Counter()
 
     # -- calls
 
@@ -71,7 +75,9 @@ class Reference:
         due = self.now + job.delay
         state = State.SCHEDULED if job.delay > 0 else State.QUEUED
         row = Row(job, state, due, rank(due, job.priority), expires=job.expires, deadline=job.deadline)
+        row.attempts = job.attempts
         self.rows[job.id] = row
+        self._happened(row, "arrived")
         self._sweep()
         return Receipt("created", job.id)
 
@@ -82,7 +88,7 @@ class Reference:
         mine = [row for row in self.rows.values() if row.job.queue == queue]
         parked = [row for row in mine if row.state is State.PARKED and row.job.task in tasks]
         ready = [row for row in mine if row.state is State.QUEUED]
-        chosen = [*sorted(parked, key=_place), *sorted(ready, key=_place)][:limit]
+        chosen = [*sorted(parked, key=_turn), *sorted(ready, key=_turn)][:limit]
         for row in chosen:
             row.state, row.session, row.starts = State.RUNNING, session, row.starts + 1
         return [Fence(row.job.id, row.starts) for row in chosen]
@@ -128,13 +134,13 @@ class Reference:
         self._sweep()
         return len(rows)
 
-    def alter(self, id: Id, kind: str) -> Altered:
+    def alter(self, id: Id, change: Change) -> Altered:
         row = self.rows.get(id)
         if row is None:
-            return Altered("missing")
-        told = {"cancel": self._cancel, "retry": self._retry, "discard": self._discard}[kind](row)
+            return Altered("done" if change.kind == "erase" and id in self.erased else "missing")
+        told = getattr(self, f"_{change.kind}")(row, change)
         self._sweep()
-        return Altered(told, row.state)
+        return Altered(told, None if change.kind == "erase" and told == "done" else row.state)
 
     def advance(self, seconds: float) -> None:
         self.now += seconds
@@ -153,21 +159,21 @@ class Reference:
 
     # -- how it changes
 
-    def _cancel(self, row: Row) -> Status:
+    def _cancel(self, row: Row, change: Change) -> Status:
         if row.state is State.RUNNING:
-            row.cancelling, row.retried = True, False
+            row.cancelling, row.retried = True, None
             return "asked"
         if row.state is State.CANCELLED:
             return "done"
         if not can(row.state, "cancel"):
             return "refused"
-        row.retried = False
-        self._move(row, State.CANCELLED)
+        row.retried = None
+        self._move_to(row, State.CANCELLED)
         return "done"
 
-    def _retry(self, row: Row) -> Status:
+    def _retry(self, row: Row, change: Change) -> Status:
         untouched = row.spent + row.crashes + row.releases + row.snoozes == 0
-        if row.state is State.QUEUED and row.retried and untouched:
+        if row.state in (State.QUEUED, State.SCHEDULED) and row.retried == change and untouched:
             return "done"
         if not can(row.state, "operator retry"):
             return "refused"
@@ -175,37 +181,92 @@ class Reference:
             return "conflict"
         row.spent = row.crashes = row.releases = row.snoozes = 0
         row.expires = row.deadline = None
-        row.dead, row.due, row.rank = False, self.now, rank(self.now, row.job.priority)
-        self._move(row, State.QUEUED)
-        row.retried = True
+        row.attempts = change.attempts or row.attempts
+        row.dead = False
+        self._place(row, self.now + change.delay)
+        self._move_to(row, State.SCHEDULED if change.delay else State.QUEUED)
+        row.retried = change
         return "done"
 
-    def _discard(self, row: Row) -> Status:
+    def _discard(self, row: Row, change: Change) -> Status:
         if row.state is not State.FAILED:
             return "refused"
-        row.dead = row.retried = False
+        row.dead, row.retried = False, None
         return "done"
+
+    def _erase(self, row: Row, change: Change) -> Status:
+        if row.state in LIVE:
+            return "refused"
+        self.erased[row.job.id] = (row.ended_by, row.starts)
+        del self.rows[row.job.id]
+        return "done"
+
+    def _run(self, row: Row, change: Change) -> Status:
+        if row.state in (State.QUEUED, State.RUNNING):
+            return "done"
+        if row.state not in (State.SCHEDULED, State.RETRYING):
+            return "refused"
+        row.state, row.retried = State.QUEUED, None
+        self._place(row, self.now)
+        return "done"
+
+    def _edit(self, row: Row, change: Change) -> Status:
+        begun = row.spent + row.crashes + row.snoozes > 0
+        if row.state not in EDITABLE or (change.expires is not UNSET and begun):
+            return "refused"
+        if change.run_at is not UNSET and row.state is State.PARKED:
+            return "refused"
+        row.retried = None
+        if change.priority is not UNSET:
+            row.job = structs.replace(row.job, priority=change.priority)
+        if change.expires is not UNSET:
+            row.expires = change.expires
+        if change.run_at is not UNSET:
+            if change.run_at <= self.now:
+                row.state = State.QUEUED
+            elif row.state is State.QUEUED:
+                row.state = State.SCHEDULED
+            row.due = change.run_at
+        self._place(row, row.due)
+        return "done"
+
+    def _move(self, row: Row, change: Change) -> Status:
+        if row.state not in EDITABLE:
+            return "refused"
+        if row.job.queue != change.queue:
+            row.job, row.retried = structs.replace(row.job, queue=change.queue), None
+        return "done"
+
+    def _place(self, row: Row, due: float) -> None:
+        row.due, row.rank = due, rank(due, row.job.priority)
 
     def _end(self, row: Row, outcome: Outcome, state: State, delay: float = 0.0) -> None:
         if row.cancelling and not state.final:
             state = State.CANCELLED
         row.spent += outcome in (Outcome.FAILED, Outcome.TIMED_OUT)
         row.crashes += outcome is Outcome.CRASHED
+        if outcome is Outcome.CRASHED:
+            self._happened(row, "crashed")
+        if state is State.RETRYING:
+            self._happened(row, "retried")
         row.releases += outcome is Outcome.RELEASED and state is not State.PARKED
         row.snoozes += outcome is Outcome.SNOOZED
         if state in (State.RETRYING, State.SCHEDULED):
-            row.due = self.now + delay
-            row.rank = rank(row.due, row.job.priority)
-        self._move(row, state)
+            self._place(row, self.now + delay)
+        self._move_to(row, state)
         if state is State.SUCCEEDED and row.job.keep == 0:
             self.erased[row.job.id] = (row.session, row.starts)
             del self.rows[row.job.id]
 
-    def _move(self, row: Row, state: State) -> None:
+    def _move_to(self, row: Row, state: State) -> None:
         row.state, row.cancelling = state, False
         if state.final:
+            self._happened(row, state.word)
             row.finished = self.now
             row.dead = state is State.FAILED
+
+    def _happened(self, row: Row, word: str) -> None:
+        self.flow[row.job.queue, row.job.task, word] += 1
 
     def _sweep(self) -> None:
         for id, row in list(self.rows.items()):
@@ -213,7 +274,7 @@ class Reference:
                 row.state = State.QUEUED
             waits = row.state in LIVE and row.state is not State.RUNNING
             if waits and row.lapse is not None and row.lapse <= self.now:
-                self._move(row, State.EXPIRED)
+                self._move_to(row, State.EXPIRED)
             if row.state is State.SUCCEEDED and self.now >= row.finished + (row.job.keep or DAY):
                 del self.rows[id]
 
@@ -225,5 +286,5 @@ class Reference:
         return (row for row in self.rows.values() if row.state is State.RUNNING and row.session == session)
 
 
-def _place(row: Row) -> tuple[int, bytes]:
+def _turn(row: Row) -> tuple[int, bytes]:
     return row.rank, row.job.id

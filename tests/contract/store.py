@@ -22,18 +22,31 @@ from noria.backends.contract import (
     Batch,
     Capabilities,
     Change,
+    Command,
     Counts,
+    DeadGroup,
+    Doc,
+    DocWrite,
     Ended,
     Evidence,
     Fence,
+    Flow,
     Hint,
+    Member,
     Orders,
     Overdue,
     Page,
     Parts,
+    Pause,
+    Point,
     Query,
+    QueueRef,
+    Resume,
+    Steered,
     Swept,
+    Tallied,
     Verdict,
+    Version,
     Vitals,
     Want,
     WorkerCard,
@@ -99,6 +112,7 @@ class Place:
     async def close(self) -> None:
         for process in self.processes:
             await process.finish()
+        self.factory.drop(self.address)
 
 
 class Process:
@@ -169,8 +183,8 @@ class Process:
 
     # -- the contract's calls
 
-    async def push(self, jobs: Sequence[NewJob]) -> list[Receipt]:
-        return await self._call("push", list(jobs))
+    async def push(self, jobs: Sequence[NewJob], docs: Sequence[DocWrite] = ()) -> list[Receipt]:
+        return await self._call("push", list(jobs), list(docs))
 
     async def lease(self, session: SessionId, wants: Sequence[Want], limit: int, wait: float = 0.0) -> Batch:
         return await self._call("lease", session, list(wants), limit, wait)
@@ -183,6 +197,9 @@ class Process:
 
     async def sweep(self, limit: int = 1_000) -> Swept:
         return await self._call("sweep", limit)
+
+    async def steer(self, target: QueueRef, change: Pause | Resume) -> Steered:
+        return await self._call("steer", target, change)
 
     async def open(self, card: WorkerCard) -> SessionId:
         return await self._call("open", card)
@@ -203,19 +220,56 @@ class Process:
     ) -> Ended:
         return await self._call("end", session, if_beat, None if started is None else list(started), evidence)
 
+    async def fleet(self) -> list[Member]:
+        return await self._call("fleet")
+
+    async def command(self, session: SessionId, command: Command) -> bool:
+        return await self._call("command", session, command)
+
     async def get(
         self, ids: Sequence[Id], parts: Parts = Parts.NONE, watch: str | None = None
     ) -> list[Record | None]:
         return await self._call("get", list(ids), parts.value, watch)
 
-    async def find(self, query: Query, after: Id | None = None, limit: int = 50) -> Page:
-        return await self._call("find", query, after, limit)
+    async def find(
+        self,
+        query: Query,
+        after: Id | None = None,
+        limit: int = 50,
+        *,
+        parts: Parts = Parts.NONE,
+        ids_only: bool = False,
+    ) -> Page:
+        return await self._call("find", query, after, limit, parts.value, ids_only)
+
+    async def tally(self, query: Query, most: int = 10_000) -> Tallied:
+        return await self._call("tally", query, most)
+
+    async def dead_groups(self, limit: int = 100) -> list[DeadGroup]:
+        return await self._call("dead_groups", limit)
 
     async def alter(self, ids: Sequence[Id], change: Change) -> list[Altered]:
         return await self._call("alter", list(ids), change)
 
     async def counts(self) -> Counts:
         return await self._call("counts")
+
+    async def read(self, kind: str, names: Sequence[str]) -> list[Doc | None]:
+        return await self._call("read", kind, list(names))
+
+    async def write(self, docs: Sequence[DocWrite]) -> list[Version]:
+        return await self._call("write", list(docs))
+
+    async def scan(
+        self, kind: str, after: str | None = None, limit: int = 100, prefix: str = ""
+    ) -> list[Doc]:
+        return await self._call("scan", kind, after, limit, prefix)
+
+    async def stats(self) -> list[Flow]:
+        return await self._call("stats")
+
+    async def series(self, since: float, until: float | None = None, step: int = 1) -> list[Point]:
+        return await self._call("series", since, until, step)
 
     async def notify(self, channel: str, payload: bytes = b"") -> None:
         return await self._call("notify", channel, payload)

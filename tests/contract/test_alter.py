@@ -6,25 +6,14 @@ import asyncio
 
 import pytest
 
-from noria.backends.contract import Altered, Change, Fence, Parts, Verdict
+from noria.backends.contract import Altered, Cancellation, Change, Fence, Parts, Verdict
 from noria.ids import Id
+from noria.model.limits import MAX_MESSAGE
 from noria.model.outcome import Outcome
 from noria.model.state import FINAL, State
 from tests.contract.store import Store
-from tests.contract.words import (
-    crash,
-    enqueue,
-    fence,
-    new,
-    one,
-    record,
-    running,
-    settle,
-    state,
-    swept,
-    take,
-    worker,
-)
+from tests.contract.words import enqueue, new, one, record, state, swept
+from tests.contract.workers import crash, fence, running, settle, take, worker
 
 CANCEL = Change(kind="cancel", note="not needed")
 RETRY = Change(kind="retry", note="try again")
@@ -47,6 +36,14 @@ async def standing(store: Store, wanted: State, **fields: object) -> Id:
 
 async def alter(store: Store, id: Id, change: Change) -> Altered:
     return (await store.alter([id], change))[0]
+
+
+async def cancelled_because(store: Store, id: Id) -> str:
+    """The reason on the record of a job that was cancelled."""
+    found = await record(store, id)
+    assert found.state is State.CANCELLED
+    assert found.failure is not None
+    return found.failure.message
 
 
 # -- cancel
@@ -93,8 +90,22 @@ async def test_a_running_job_is_cancelled_through_its_worker(store: Store) -> No
     await store.restart()
 
     assert told == Altered("asked", State.RUNNING)
-    assert (await store.renew(session)).cancels == (fence(lease),)
-    assert (await record(store, lease.id)).cancelling
+    assert (await store.renew(session)).cancels == (Cancellation(fence(lease), "not needed"),)
+    found = await record(store, lease.id)
+    assert found.cancelling and found.began is not None and found.cancelling_since is not None
+    assert found.began <= found.cancelling_since
+
+
+async def test_since_when_a_job_is_cancelling_is_when_that_was_first_asked_for(store: Store) -> None:
+    session, lease = await running(store)
+    await alter(store, lease.id, CANCEL)
+    first = (await record(store, lease.id)).cancelling_since
+    await store.advance(0.5)
+    await alter(store, lease.id, CANCEL)
+
+    assert (await record(store, lease.id)).cancelling_since == first
+    await settle(store, session, lease, State.CANCELLED)
+    assert (await record(store, lease.id)).cancelling_since is None
 
 
 async def test_an_order_to_cancel_is_repeated_until_it_was_acted_on(store: Store) -> None:
@@ -104,7 +115,7 @@ async def test_an_order_to_cancel_is_repeated_until_it_was_acted_on(store: Store
 
     await settle(store, session, lease, State.CANCELLED)
 
-    assert seen == [(fence(lease),)] * 3
+    assert seen == [(Cancellation(fence(lease), "not needed"),)] * 3
     assert (await store.renew(session)).cancels == ()
 
 
@@ -121,7 +132,22 @@ async def test_a_second_cancel_of_a_running_job_asks_no_second_time(store: Store
     for _ in range(2):
         assert await alter(store, lease.id, CANCEL) == Altered("asked", State.RUNNING)
 
-    assert (await store.renew(session)).cancels == (fence(lease),)
+    assert (await store.renew(session)).cancels == (Cancellation(fence(lease), "not needed"),)
+
+
+async def test_the_first_reason_for_a_cancel_counts(store: Store) -> None:
+    session, lease = await running(store)
+    await alter(store, lease.id, CANCEL)
+    await alter(store, lease.id, Change(kind="cancel", note="another reason"))
+
+    assert [order.note for order in (await store.renew(session)).cancels] == ["not needed"]
+
+
+async def test_a_long_reason_reaches_the_worker_as_far_as_it_is_kept(store: Store) -> None:
+    session, lease = await running(store)
+    await alter(store, lease.id, Change(kind="cancel", note="n" * 100_000))
+
+    assert [order.note for order in (await store.renew(session)).cancels] == ["n" * MAX_MESSAGE]
 
 
 async def test_a_success_that_came_first_wins_over_a_cancel(store: Store) -> None:
@@ -140,7 +166,7 @@ async def test_a_job_to_be_cancelled_does_not_run_again(store: Store, again: Sta
     await alter(store, lease.id, CANCEL)
 
     assert await settle(store, session, lease, again) is Verdict.OK
-    assert await state(store, lease.id) is State.CANCELLED
+    assert await cancelled_because(store, lease.id) == "not needed"
 
 
 @pytest.mark.parametrize("begun", [True, False])
@@ -150,7 +176,7 @@ async def test_a_job_to_be_cancelled_is_cancelled_when_its_process_dies(store: S
 
     await store.end(session, started=[fence(lease)] if begun else [])
 
-    assert await state(store, lease.id) is State.CANCELLED
+    assert await cancelled_because(store, lease.id) == "not needed"
 
 
 async def test_a_job_to_be_cancelled_is_cancelled_when_it_is_recalled(store: Store) -> None:
@@ -159,7 +185,7 @@ async def test_a_job_to_be_cancelled_is_cancelled_when_it_is_recalled(store: Sto
 
     await store.recall(session, [])
 
-    assert await state(store, lease.id) is State.CANCELLED
+    assert await cancelled_because(store, lease.id) == "not needed"
 
 
 @by_word

@@ -11,7 +11,8 @@ from noria.ids import SessionId
 from noria.model.limits import CRASH_BUDGET
 from noria.model.state import State
 from tests.contract.store import Store
-from tests.contract.words import crash, end, enqueue, fence, one, running, settle, swept, take, worker
+from tests.contract.words import enqueue, one, swept
+from tests.contract.workers import crash, end, fence, running, settle, take, worker
 
 
 async def recount(store: Store) -> dict[str, dict[State, int]]:
@@ -85,6 +86,19 @@ async def test_the_oldest_ready_job_is_told_by_queue(store: Store) -> None:
 
     assert queues["a"].oldest_ready == pytest.approx(15)
     assert queues["b"].oldest_ready == pytest.approx(2)
+
+
+async def test_a_suspect_may_be_the_oldest_ready_job_of_its_queue(store: Store) -> None:
+    """A queue in which only suspects wait does not look as if nothing waited."""
+    id = await one(store, crash_budget=9)
+    await crash(store, id, 2)
+    await swept(store)
+    await store.advance(7)
+
+    queues = (await store.counts()).queues
+
+    assert queues["mail"].states == {State.QUEUED: 1}
+    assert queues["mail"].oldest_ready == pytest.approx(7, abs=1)
 
 
 async def test_a_queue_without_ready_jobs_has_no_oldest(store: Store) -> None:

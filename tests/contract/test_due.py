@@ -7,7 +7,8 @@ import pytest
 from noria.model.limits import MAX_BATCH
 from noria.model.state import State
 from tests.contract.store import Store
-from tests.contract.words import batch, enqueue, one, record, settle, state, swept, take, take_all, worker
+from tests.contract.words import enqueue, one, record, state, swept
+from tests.contract.workers import batch, settle, take, take_all, worker
 
 DAY = 86_400.0
 

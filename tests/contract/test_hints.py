@@ -14,22 +14,8 @@ from noria.ids import Id, SessionId
 from noria.model.limits import MAX_HINT
 from noria.model.state import FINAL, State
 from tests.contract.store import Process, Store
-from tests.contract.words import (
-    QUEUE,
-    crash,
-    end,
-    enqueue,
-    fence,
-    new,
-    one,
-    record,
-    running,
-    settle,
-    swept,
-    take,
-    take_all,
-    worker,
-)
+from tests.contract.words import QUEUE, enqueue, new, one, record, swept
+from tests.contract.workers import crash, end, fence, running, settle, take, take_all, worker
 
 NEVER = 3_600.0
 """A poll that no test sees: what happens within it was hinted."""
@@ -308,6 +294,23 @@ async def test_a_job_that_goes_on_is_not_announced(store: Store) -> None:
         assert [told.state for told in await outcomes(hints)] == [State.SUCCEEDED]
 
 
+@pytest.mark.store(restarts=False)
+@pytest.mark.parametrize("before", ["with the push", "by a watch"])
+async def test_of_several_who_wait_for_a_job_the_last_is_told(store: Store, before: str) -> None:
+    other = await store.join()
+    first, last = await store.reply_channel(), await other.reply_channel()
+    session, lease = await running(store, reply=first if before == "with the push" else None)
+    async with store.listen([first]) as early, other.listen([last]) as late:
+        if before == "by a watch":
+            await store.get([lease.id], watch=first)
+        await other.get([lease.id], watch=last)
+        await settle(store, session, lease)
+        await store.notify(first, b"nothing before this")
+
+        assert [told.id for told in await outcomes(late)] == [lease.id.hex()]
+        assert await heard(early) == Hint(first, b"nothing before this")
+
+
 async def test_a_watch_of_an_ended_job_reads_its_outcome(store: Store) -> None:
     session, lease = await running(store)
     await settle(store, session, lease)
@@ -361,24 +364,27 @@ async def test_a_value_in_a_hint_is_the_value(store: Store, text: str) -> None:
     assert told.result == text
 
 
+@pytest.mark.storm
 @pytest.mark.store(restarts=False)
-async def test_an_outcome_can_always_be_read_once_it_was_told(store: Store) -> None:
-    """F5."""
+async def test_an_outcome_can_always_be_read_once_it_was_told(store: Store, storm: bool) -> None:
+    """F5; a hundred thousand times in a storm."""
     channel = await store.reply_channel()
-    await enqueue(store, 400, reply=channel)
-    session = await worker(store)
-    leases = await take_all(store, session)
-    other = await store.join()
+    session, other = await worker(store), await store.join()
     async with store.listen([channel]) as hints:
-        settling = asyncio.gather(*(other.settle(session, [end(lease)]) for lease in leases))
-        seen = 0
-        while seen < 400:
-            told = await outcomes(hints)
-            found = await store.get([Id(bytes.fromhex(each.id)) for each in told], Parts.RESULT)
-            assert {(each.state, each.result) for each in found if each} == {(State.SUCCEEDED, b'"value"')}
-            assert None not in found
-            seen += len(told)
-        await settling
+        for _ in range(250 if storm else 1):
+            await enqueue(store, 400, reply=channel)
+            leases = await take_all(store, session)
+            settling = asyncio.gather(*(other.settle(session, [end(lease)]) for lease in leases))
+            seen = 0
+            while seen < 400:
+                told = await outcomes(hints)
+                found = await store.get([Id(bytes.fromhex(each.id)) for each in told], Parts.RESULT)
+                assert {(each.state, each.result) for each in found if each} == {
+                    (State.SUCCEEDED, b'"value"')
+                }
+                assert None not in found
+                seen += len(told)
+            await settling
 
 
 @pytest.mark.store(restarts=False)
@@ -406,6 +412,18 @@ async def test_an_erased_job_is_still_told_with_its_value(store: Store) -> None:
         (told,) = await outcomes(hints)
 
     assert (told.state, told.result) == (State.SUCCEEDED, '"value"')
+
+
+@pytest.mark.store(restarts=False)
+@pytest.mark.parametrize("result", [b'"' + b"x" * 100_000 + b'"', b"\xff"], ids=["large", "no text"])
+async def test_a_value_that_no_hint_carries_can_be_read_although_nothing_is_kept(
+    store: Store, result: bytes
+) -> None:
+    session, lease = await running(store, reply=await store.reply_channel(), keep=0.0)
+
+    await settle(store, session, lease, result=result)
+
+    assert (await record(store, lease.id, Parts.RESULT)).result == result
 
 
 async def test_a_reply_to_a_process_that_is_gone_harms_nobody(store: Store) -> None:

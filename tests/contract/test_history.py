@@ -9,7 +9,22 @@ from typing import Any
 import msgspec
 import pytest
 
-from noria.backends.contract import Altered, Batch, Change, Ended, Evidence, Fence, Parts, Verdict, Want
+from noria.backends.contract import (
+    Altered,
+    Batch,
+    Change,
+    DocWrite,
+    Ended,
+    Evidence,
+    Fence,
+    Parts,
+    Pause,
+    QueueRef,
+    Resume,
+    Steered,
+    Verdict,
+    Want,
+)
 from noria.ids import Id, SessionId
 from noria.model.job import Lease, NewJob, Receipt, Record
 from noria.model.outcome import Settlement
@@ -39,7 +54,7 @@ class Forgetful(Faulty):
 
     pushes = 0
 
-    async def push(self, jobs: Sequence[NewJob]) -> list[Receipt]:
+    async def push(self, jobs: Sequence[NewJob], docs: Sequence[DocWrite] = ()) -> list[Receipt]:
         self.pushes += 1
         if self.pushes % 5:
             return list(await self.inner.push(jobs))
@@ -49,7 +64,7 @@ class Forgetful(Faulty):
 class Careless(Faulty):
     """Unique keys are not looked at."""
 
-    async def push(self, jobs: Sequence[NewJob]) -> list[Receipt]:
+    async def push(self, jobs: Sequence[NewJob], docs: Sequence[DocWrite] = ()) -> list[Receipt]:
         return list(await self.inner.push([msgspec.structs.replace(job, unique=None) for job in jobs]))
 
 
@@ -77,7 +92,7 @@ class Inventive(Faulty):
 class Impatient(Faulty):
     """Delays are not kept."""
 
-    async def push(self, jobs: Sequence[NewJob]) -> list[Receipt]:
+    async def push(self, jobs: Sequence[NewJob], docs: Sequence[DocWrite] = ()) -> list[Receipt]:
         return list(await self.inner.push([msgspec.structs.replace(job, delay=0.0) for job in jobs]))
 
 
@@ -88,6 +103,13 @@ class Deaf(Faulty):
         if change.kind == "cancel":
             return [Altered("done", State.CANCELLED) for _ in ids]
         return list(await self.inner.alter(ids, change))
+
+
+class Restless(Faulty):
+    """Pauses are acknowledged and not kept."""
+
+    async def steer(self, target: QueueRef, change: Pause | Resume) -> Steered:
+        return Steered()
 
 
 class Uncounting(Faulty):
@@ -150,6 +172,7 @@ BROKEN = [
     (Inventive, "I2"),
     (Impatient, "I12"),
     (Deaf, "I17"),
+    (Restless, "I19"),
     (Uncounting, "I5"),
     (Confused, "I13"),
     (Buried, "I14"),

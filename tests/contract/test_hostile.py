@@ -13,7 +13,8 @@ from noria.model.job import Extras
 from noria.model.outcome import Failure
 from noria.model.state import State
 from tests.contract.store import Store
-from tests.contract.words import end, enqueue, new, one, record, running, settle, take, take_all, worker
+from tests.contract.words import enqueue, new, one, record
+from tests.contract.workers import end, running, settle, take, take_all, worker
 
 TEXTS = [
     "",

@@ -14,24 +14,8 @@ from noria.model.limits import SUSPECT_AT
 from noria.model.outcome import Tally
 from noria.model.state import State
 from tests.contract.store import Store
-from tests.contract.words import (
-    QUEUE,
-    TASK,
-    batch,
-    crash,
-    enqueue,
-    fence,
-    new,
-    one,
-    record,
-    running,
-    settle,
-    state,
-    swept,
-    take,
-    take_all,
-    worker,
-)
+from tests.contract.words import QUEUE, TASK, enqueue, new, one, record, state, swept
+from tests.contract.workers import batch, crash, fence, running, settle, take, take_all, worker
 
 
 async def test_a_lease_brings_everything_that_a_worker_needs(store: Store) -> None:

@@ -11,7 +11,8 @@ from noria.ids import Id
 from noria.model.job import Extras, Record
 from noria.model.state import FINAL, State
 from tests.contract.store import Store
-from tests.contract.words import enqueue, new, one, record, running, settle, swept, take, take_all, worker
+from tests.contract.words import enqueue, new, one, record, swept
+from tests.contract.workers import running, settle, take, take_all, worker
 
 
 async def found(store: Store, limit: int = 50, **query: Any) -> list[Id]:

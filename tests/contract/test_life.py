@@ -7,11 +7,13 @@ import threading
 
 import pytest
 
-from noria.backends.contract import Orders, Vitals, Want
+from noria.backends.contract import Orders, Parts, Verdict, Vitals, Want
 from noria.errors import BackendError, NoriaError, NotRunning
+from noria.model.outcome import Outcome
 from noria.model.state import State
 from tests.contract.store import Store
-from tests.contract.words import QUEUE, one, state, worker
+from tests.contract.words import QUEUE, one, record, state
+from tests.contract.workers import end, fence, take, worker
 
 
 async def test_starting_twice_does_nothing(local: Store) -> None:
@@ -89,6 +91,63 @@ async def test_a_keeper_hears_that_its_session_is_over(local: Store) -> None:
     keeper = local.backend.control()
 
     assert keeper.renew(session, Vitals()).lost
+    keeper.close()
+
+
+async def test_a_keeper_gives_back_what_is_not_known_and_says_what_that_was(local: Store) -> None:
+    first, second = await one(local), await one(local)
+    session = await worker(local)
+    kept, lost = await take(local, session, 2)
+    keeper = local.backend.control()
+
+    given_back = keeper.recall(session, [fence(kept)], "the loop stood still")
+    keeper.close()
+
+    assert given_back == [fence(lost)]
+    assert {await state(local, first), await state(local, second)} == {State.RUNNING, State.QUEUED}
+    told = await record(local, lost.id, Parts.LOG)
+    assert [(entry.outcome, entry.failure and entry.failure.message) for entry in told.log] == [
+        (Outcome.RELEASED, "the loop stood still")
+    ]
+
+
+async def test_what_a_keeper_gives_back_wakes_a_lease_that_waits(local: Store) -> None:
+    await one(local)
+    session, other = await worker(local), await worker(local)
+    await take(local, session, 1)
+    waiting = asyncio.ensure_future(local.lease(other, [Want(QUEUE, 1)], 1, 60.0))
+    await asyncio.sleep(0.05)
+    keeper = local.backend.control()
+
+    keeper.recall(session, [], "the loop stood still")
+    keeper.close()
+
+    batch = await asyncio.wait_for(waiting, 20)
+    assert [each.starts for each in batch.leases] == [2]
+
+
+async def test_what_a_keeper_has_settled_was_done_already_for_whoever_asks_again(local: Store) -> None:
+    id = await one(local)
+    session = await worker(local)
+    (held,) = await take(local, session, 1)
+    keeper = local.backend.control()
+
+    assert keeper.settle(session, [end(held)]) == [Verdict.OK]
+    keeper.close()
+
+    assert await local.settle(session, [end(held)]) == [Verdict.ALREADY]
+    assert await state(local, id) is State.SUCCEEDED
+
+
+async def test_a_keeper_of_an_ended_session_changes_nothing(local: Store) -> None:
+    await one(local)
+    session = await worker(local)
+    (held,) = await take(local, session, 1)
+    await local.end(session)
+    keeper = local.backend.control()
+
+    assert keeper.settle(session, [end(held)]) == [Verdict.STALE]
+    assert keeper.recall(session, [], "the loop stood still") == []
     keeper.close()
 
 

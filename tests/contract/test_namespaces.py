@@ -12,7 +12,8 @@ from noria.backends.contract import Verdict, Want
 from noria.model.state import State
 from tests.contract.conftest import make_store
 from tests.contract.store import Store
-from tests.contract.words import QUEUE, enqueue, new, one, running, settle, state, swept, take_all, worker
+from tests.contract.words import QUEUE, enqueue, new, one, state, swept
+from tests.contract.workers import running, settle, take_all, worker
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ import pytest
 from noria.model.limits import AGEING
 from noria.model.state import State
 from tests.contract.store import Store
-from tests.contract.words import enqueue, new, one, settle, take, take_all, worker
+from tests.contract.words import enqueue, new, one
+from tests.contract.workers import settle, take, take_all, worker
 
 
 async def test_a_thousand_jobs_of_one_instant_come_in_the_order_of_publication(store: Store) -> None:

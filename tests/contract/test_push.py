@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from itertools import cycle
+from math import nan
+from typing import Any
 
 import pytest
 
@@ -15,20 +17,8 @@ from noria.model.backoff import Backoff
 from noria.model.job import Extras, Receipt
 from noria.model.state import FINAL, State
 from tests.contract.store import Store
-from tests.contract.words import (
-    crash,
-    enqueue,
-    new,
-    one,
-    record,
-    running,
-    settle,
-    state,
-    swept,
-    take,
-    take_all,
-    worker,
-)
+from tests.contract.words import enqueue, new, one, record, state, swept
+from tests.contract.workers import crash, running, settle, take, take_all, worker
 
 
 async def test_a_pushed_job_is_there_after_a_restart(store: Store) -> None:
@@ -67,6 +57,28 @@ async def test_a_record_tells_everything_that_was_pushed(store: Store) -> None:
     assert (found.tally.attempts, found.tally.crash_budget, found.unique) == (7, 2, "key")
     assert (found.starts, found.session, found.began, found.finished) == (0, 0, None, None)
     assert found.created == pytest.approx(store.clock.wall())
+
+
+async def test_each_job_of_a_push_has_its_own_options_and_arguments(store: Store) -> None:
+    """Whatever stands before it in the call: one that is alike, another, one that is refused, or one that exists."""
+    kinds: list[dict[str, Any]] = [
+        {"priority": 3},
+        {"priority": 3},
+        {"codec": "msgpack"},
+        {"unique": "k"},
+        {},
+    ]
+    kinds += [{"queue": "other"}, {"unique": "k"}, {"unique": "l"}, {"at": nan}, {"delay": 60.0}, {}, {}]
+    jobs = [new(store, body=b"[%d]" % n, **kind) for n, kind in enumerate(kinds)]
+
+    receipts = await store.push(jobs)
+    found = [await record(store, jobs[n].id, Parts.BODY) for n in range(len(jobs)) if n not in (6, 8)]
+
+    assert [n for n, receipt in enumerate(receipts) if receipt.status != "created"] == [6, 8]
+    wanted = [job for n, job in enumerate(jobs) if n not in (6, 8)]
+    told = [(each.id, each.body, each.priority, each.codec, each.unique, each.queue) for each in found]
+    assert told == [(job.id, job.body, job.priority, job.codec, job.unique, job.queue) for job in wanted]
+    assert [each.state is State.SCHEDULED for each in found] == [job.delay > 0 for job in wanted]
 
 
 async def test_an_empty_push_is_answered_by_nothing(store: Store) -> None:

@@ -10,19 +10,8 @@ from noria.model.job import Receipt
 from noria.model.limits import KEEP_DEAD, KEEP_SUCCEEDED
 from noria.model.state import State
 from tests.contract.store import Store
-from tests.contract.words import (
-    end,
-    enqueue,
-    new,
-    one,
-    record,
-    running,
-    settle,
-    state,
-    swept,
-    take_all,
-    worker,
-)
+from tests.contract.words import enqueue, new, one, record, state, swept
+from tests.contract.workers import end, running, settle, take_all, worker
 
 DAY = 86_400.0
 

@@ -12,21 +12,8 @@ from noria.model.limits import CRASH_BUDGET
 from noria.model.outcome import Outcome
 from noria.model.state import State
 from tests.contract.store import Store
-from tests.contract.words import (
-    crash,
-    end,
-    enqueue,
-    fence,
-    one,
-    record,
-    running,
-    settle,
-    state,
-    swept,
-    take,
-    take_all,
-    worker,
-)
+from tests.contract.words import enqueue, one, record, state, swept
+from tests.contract.workers import crash, end, fence, running, settle, take, take_all, worker
 
 
 async def beat_of(store: Store, session: SessionId) -> int:

@@ -16,33 +16,8 @@ from noria.model.limits import MAX_LOG
 from noria.model.outcome import Failure, Outcome, Settlement
 from noria.model.state import FINAL, State
 from tests.contract.store import Store
-from tests.contract.words import (
-    WHY,
-    end,
-    enqueue,
-    fence,
-    one,
-    record,
-    running,
-    settle,
-    state,
-    take,
-    take_all,
-    worker,
-)
-
-ENDS = [
-    (State.SUCCEEDED, Outcome.SUCCEEDED),
-    (State.FAILED, Outcome.FAILED),
-    (State.FAILED, Outcome.TIMED_OUT),
-    (State.RETRYING, Outcome.FAILED),
-    (State.RETRYING, Outcome.TIMED_OUT),
-    (State.SCHEDULED, Outcome.SNOOZED),
-    (State.QUEUED, Outcome.RELEASED),
-    (State.PARKED, Outcome.RELEASED),
-    (State.CANCELLED, Outcome.CANCELLED),
-    (State.EXPIRED, Outcome.TIMED_OUT),
-]
+from tests.contract.words import enqueue, one, record, state
+from tests.contract.workers import ENDS, WHY, end, fence, running, settle, take, take_all, worker
 
 
 async def one_of_each(store: Store) -> tuple[SessionId, list[Lease], list[Settlement]]:

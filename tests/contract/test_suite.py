@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from noria import Noria
 from noria.backends.contract import Capabilities
+from noria.backends.sqlite.store import SqliteStore
+from noria.testing import play, run
+from noria.testing.enqueued import Witness
+from noria.testing.mishaps import FatefulBackend
+from tests.contract import factories
 from tests.contract.conftest import CASES, needs
-from tests.contract.factories import FACTORIES
+from tests.contract.factories import FACTORIES, Options
+from tests.support.manual import ManualClock
 
 HERE = Path(__file__).parent
 FIELDS = {field.name for field in msgspec.structs.fields(Capabilities)}
@@ -62,4 +70,28 @@ def test_every_backend_is_run_in_all_its_modes() -> None:
     assert {(factory.name, mode) for factory, mode in CASES} == {
         (name, mode) for name, factory in FACTORIES.items() for mode in factory.modes
     }
-    assert all("restarted" in factory.modes for factory in FACTORIES.values())
+    assert all("restarted" in factory.modes for factory in FACTORIES.values() if factory.lasting)
+
+
+async def test_the_backend_of_tests_is_one_of_them(short_tmp: Path) -> None:
+    """The suite goes through what `noria.testing.run` gives to an application, and through what it gives a worker."""
+    assert factories.compose is play.compose
+    clock, factory = ManualClock(), FACTORIES["testing"]
+    backend = factory.open(factory.fresh(short_tmp), "inline", clock, Options())
+    app = Noria()
+    app.task(name="nothing")(nothing)
+    async with run(app) as trial:
+        [member] = trial._fleet._alive
+        assert [*layers(member.backend)] == [FatefulBackend, Witness, SqliteStore]
+        assert [*layers(app.backend)] == [Witness, SqliteStore]
+    assert [*layers(backend)] == [FatefulBackend, Witness, SqliteStore]
+
+
+def layers(backend: object) -> Iterator[type]:
+    """What a call goes through, one behind the other."""
+    yield type(backend)
+    if isinstance(backend, FatefulBackend | Witness):
+        yield from layers(vars(backend)["_inner"])
+
+
+async def nothing() -> None: ...

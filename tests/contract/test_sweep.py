@@ -9,7 +9,8 @@ import pytest
 from noria.backends.contract import Swept
 from noria.model.state import State
 from tests.contract.store import Store
-from tests.contract.words import enqueue, one, record, running, settle, state, swept, take_all, worker
+from tests.contract.words import enqueue, one, record, state, swept
+from tests.contract.workers import running, settle, take_all, worker
 
 
 @pytest.mark.parametrize("bound", ["expires", "deadline"])

@@ -8,7 +8,8 @@ from noria.backends.contract import Change, Parts
 from noria.model.outcome import Outcome, Tally
 from noria.model.state import State
 from tests.contract.store import Store
-from tests.contract.words import WHY, crash, one, record, running, settle, state, take, worker
+from tests.contract.words import one, record, state
+from tests.contract.workers import WHY, crash, running, settle, take, worker
 
 NOTHING = Tally(attempts=5, crash_budget=3)
 

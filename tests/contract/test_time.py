@@ -7,7 +7,8 @@ import pytest
 from noria.backends.contract import Orders, Verdict
 from noria.model.state import State
 from tests.contract.store import Store
-from tests.contract.words import one, running, settle, state, swept, take, take_all, worker
+from tests.contract.words import one, state, swept
+from tests.contract.workers import running, settle, take, take_all, worker
 
 DAY, HOUR = 86_400.0, 3_600.0
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from noria.backends.contract import Backend, Change, Fence, Vitals, Want, WorkerCard
+from noria.backends.contract import Backend, Change, Fence, Pause, QueueRef, Resume, Vitals, Want, WorkerCard
 from noria.ids import Id, SessionId
 from noria.model.job import Lease, NewJob
 from noria.model.outcome import Failure, Outcome, Settlement
@@ -59,8 +59,10 @@ class Workload:
         await self.open()
         for _ in range(steps):
             self.tick()
-            step = self.rng.choice([self.push, self.push, self.work, self.work, self.work, self.settle_held,
-                                    self.die, self.wake, self.operate, self.look, self.pass_time])  # fmt: skip
+            step = self.rng.choice([
+                self.push, self.push, self.work, self.work, self.work, self.settle_held, self.die, self.wake,
+                self.operate, self.steer, self.look, self.pass_time,
+            ])  # fmt: skip
             await step()
         await self.rest()
         return check(read_history(self.folder), Rules(lateness=None))
@@ -158,10 +160,25 @@ class Workload:
             await self.backend.settle(session, [end])
             await self.backend.renew(session, Vitals())
 
+    async def steer(self) -> None:
+        """Pause the queue for a while, or resume it."""
+        until = self.store.clock.wall() + self.rng.choice([2.0, 6.0])
+        await self.backend.steer(QueueRef(QUEUE), self.rng.choice([Pause(until=until), Resume()]))
+
     async def operate(self) -> None:
         if self.ids:
-            kind: Any = self.rng.choice(["cancel", "retry", "discard"])
-            await self.backend.alter([self.rng.choice(self.ids)], Change(kind=kind))
+            now = self.store.clock.wall()
+            changes = [
+                *(
+                    Change(kind=kind)
+                    for kind in ("cancel", "cancel", "cancel", "retry", "discard", "run", "erase")
+                ),
+                Change(kind="retry", delay=1.0, attempts=2),
+                Change(kind="edit", run_at=now + self.rng.choice([-1.0, 2.0])),
+                Change(kind="edit", expires=self.rng.choice([None, now + 6])),
+                Change(kind="move", queue=QUEUE),
+            ]
+            await self.backend.alter([self.rng.choice(self.ids)], self.rng.choice(changes))
 
     async def look(self) -> None:
         if self.ids:

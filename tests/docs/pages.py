@@ -35,7 +35,7 @@ from typing import Any, Final
 from tests.support.source import ROOT
 
 RUN: Final = ("python", "console")
-SHOWN: Final = ("text", "ini", "json", "mermaid")
+SHOWN: Final = ("text", "ini", "json", "mermaid", "yaml", "toml", "dockerfile")
 PATIENCE: Final = 45.0
 """Seconds that one command may take."""
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from noria.model.state import State
 from noria.testing.events import Effect, Event, Fact, Fault, RunStart, SettleEnd
 from noria.testing.history import in_order, read_history
 
@@ -38,6 +39,10 @@ class Evidence:
     def verdicts(self, verdict: str) -> list[SettleEnd]:
         """The settles that got this verdict."""
         return [fact for _, fact in self.of(SettleEnd) if fact.verdict == verdict]
+
+    def recorded(self) -> list[str]:
+        """The jobs whose outcome was accepted, each as often as that was; a start that was given back is none."""
+        return [fact.id for fact in self.verdicts("ok") if State(fact.state).final]
 
 
 def _effects(path: Path) -> Sequence[Event]:

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from noria import ids
 from noria.app.job import Draft
 from noria.backends.contract import Parts
+from noria.errors import BackendError
 from noria.model.job import Record
 from noria.testing.checker import Rules, Verdict, check, describe
 from noria.testing.events import Fact, Fault, Opened, RunStart
@@ -168,15 +169,16 @@ class Fleet:
     Args:
         folder: empty, for everything that is written.
         runtime: a folder with a short path, for sockets and journals.
+        url: of the store; a file in the folder unless it is given.
     """
 
-    def __init__(self, folder: Path, runtime: Path) -> None:
+    def __init__(self, folder: Path, runtime: Path, url: str = "") -> None:
         self.folder = folder
         self.runtime = runtime
         for name in ("history", "effects", "logs"):
             (folder / name).mkdir()
         self.store = folder / "shop.db"
-        self.url = f"sqlite:///{self.store}"
+        self.url = url or f"sqlite:///{self.store}"
         self.shop = Shop(self.url, folder, "test")
         self.recorder = self.shop.diary.recorder
         self.processes: list[Process] = []
@@ -192,6 +194,7 @@ class Fleet:
         beat: float = 0.5,
         program: Sequence[str] = ("worker", "tests.faults.application:app"),
         log: int | None = None,
+        url: str = "",
         **fleet: object,
     ) -> Process:
         """Start `noria worker` on the store.
@@ -200,12 +203,13 @@ class Fleet:
             flags: of the command.
             ttl, beat: shorter than the defaults, unless a test is about these.
             log: a file descriptor to log to; a file of the fleet's unless it is given.
+            url: of the store, if it has a way of its own there.
             fleet: what `shop_of` and `sabotage.prepare` look for, such as `dies="settling"`.
         """
         said = {"folder": self.folder, "name": name, "ttl": ttl, "beat": beat, **fleet}
         environment = {
             **{key: value for key, value in os.environ.items() if not key.startswith(("NORIA_", "XDG_"))},
-            "NORIA_URL": self.url,
+            "NORIA_URL": url or self.url,
             "NORIA_RUNTIME_DIR": str(self.runtime),
             "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")]),
             "PYTHONWARNINGS": "error",
@@ -232,6 +236,17 @@ class Fleet:
         new = [job.id.replace("-", "") for job in jobs]
         self.jobs += new
         return new
+
+    async def enqueue_at_last(self, drafts: Iterable[Draft[Any]], *, seconds: float = PATIENCE) -> list[str]:
+        """Enqueue jobs, again and again while the store is away: with the same drafts, each is stored once."""
+        same, deadline = list(drafts), time.monotonic() + seconds
+        while True:
+            try:
+                return await self.enqueue(same)
+            except BackendError:
+                if time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(0.05)
 
     async def put(self, task: str, *args: Any, **options: Any) -> str:
         """Enqueue one job; its id."""

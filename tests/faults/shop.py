@@ -11,6 +11,7 @@ import asyncio
 import ctypes
 import logging
 import os
+import shlex
 import signal
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -29,6 +30,7 @@ from noria.testing.recording import RecordingBackend
 
 PATIENCE = ("ttl", "beat", "poll", "blocked_after")
 """Settings of a worker that have no flag; a test gives them as `FLEET_TTL` and so on."""
+_KEPT: list[bytes] = []
 
 
 class Diary:
@@ -246,11 +248,14 @@ def _on_first_start(app: Noria, diary: Diary) -> None:
             return ctx.starts
 
     @app.task
-    async def stun(ctx: Context, seconds: int) -> int:
-        """Stays in C without releasing the interpreter lock, when it is started first."""
+    async def stun(ctx: Context, gate: str) -> int:
+        """Stays in C without releasing the interpreter lock until the gate opens, when it is started first."""
         with diary.run(ctx):
             if ctx.starts == 1:
-                ctypes.PyDLL(None).sleep(seconds)
+                path = shlex.quote(str(diary.folder / gate))
+                ctypes.PyDLL(None).system(
+                    f"for _ in $(seq 600); do [ -e {path} ] && exit; sleep 0.1; done".encode()
+                )
             return ctx.starts
 
 
@@ -260,6 +265,20 @@ def _harmful(app: Noria, diary: Diary) -> None:
         """Blocks the event loop."""
         with diary.run(ctx):
             time.sleep(seconds)
+            return ctx.starts
+
+    @app.task
+    def snore(ctx: Context, seconds: float) -> int:
+        """Keeps its thread, whatever the worker says."""
+        with diary.run(ctx):
+            time.sleep(seconds)
+            return ctx.starts
+
+    @app.task
+    async def swell(ctx: Context, megabytes: int) -> int:
+        """Keeps memory for good."""
+        with diary.run(ctx):
+            _KEPT.append(b"x" * (megabytes * 2**20))
             return ctx.starts
 
     @app.task
@@ -279,6 +298,13 @@ def _harmful(app: Noria, diary: Diary) -> None:
         with diary.run(ctx):
             await asyncio.sleep(seconds)
             diary.die("poison", lambda: os._exit(1))
+
+    @app.task
+    async def parting(ctx: Context, seconds: float) -> None:
+        """Returns, and ends its process just after, before anybody could record it."""
+        with diary.run(ctx):
+            await asyncio.sleep(seconds)
+            asyncio.get_running_loop().call_soon(diary.die, "parting", lambda: os._exit(1))
 
     @app.task(attempts=1)
     async def fail(ctx: Context, n: int) -> None:

@@ -51,6 +51,36 @@ async def test_w8_a_loop_blocked_or_kept_busy_for_60_s_loses_no_session(fleet: F
     assert "has blocked the event loop" not in judge.log
 
 
+async def test_what_a_blocked_loop_keeps_from_the_others_is_given_back_to_them(fleet: Fleet) -> None:
+    """One worker stands for eight seconds with 360 jobs around it; the other has long done them all when it goes on."""
+    for name in ("one", "other"):
+        await fleet.start(name, "--threads", "1", **DEFAULTS).works()
+    tiny = [fleet.job("quick", n) for n in range(260)]
+    drafts = [
+        *tiny[:60],
+        fleet.job("block", 8.0),
+        *tiny[60:],
+        *(fleet.job("grind", n, 0.0) for n in range(100)),
+    ]
+    jobs = await fleet.enqueue(drafts)
+    block = jobs[60]
+
+    await until(lambda: all_but(fleet, jobs, block), fleet.logs)
+    left = (await fleet.record(block)).state
+
+    assert left is State.RUNNING, "the others have ended only when the loop went on"
+    await until(lambda: is_final(fleet, block), fleet.logs)
+    await fleet.judge()
+    begun = fleet.evidence().runs()
+    assert all(len(begun[id]) == 1 for id in jobs), "a job began twice"
+
+
+async def all_but(fleet: Fleet, jobs: list[str], block: str) -> bool:
+    """Whether all have ended, but for the one that blocks, and one whose thread has ended and waits for the loop."""
+    records = await fleet.records([id for id in jobs if id != block])
+    return sum(not record.state.final for record in records) <= 1
+
+
 def dashed(id: str) -> str:
     return "-".join((id[:8], id[8:12], id[12:16], id[16:20], id[20:]))
 

@@ -21,9 +21,11 @@ PARTS = [
     "noria.worker.lane:LaneFeed.run",
     "noria.worker.feed:Feed._watch_waiting",
     "noria.worker.sweep:Sweeper.run",
-    "noria.worker.worker:Worker._listen",
+    "noria.worker.orders:Listener.run",
+    "noria.worker.watchdog:Watchdog.run",
     "noria.worker.run:Runner._ended",
-    "noria.backends.sqlite.engine:Engine.apply",
+    "noria.backends.sql.engine:Engine.commit",
+    "noria.backends.sqlite.engine:Engine.land",
 ]
 
 

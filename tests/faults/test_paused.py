@@ -103,12 +103,13 @@ async def test_w9_a_job_that_holds_the_interpreter_lock_loses_its_session_and_ha
     """As documented: while C code keeps the lock, no thread can renew. The fence holds all the same."""
     first = fleet.start("first", ttl=TTL, beat=BEAT)
     await first.works()
-    id = await fleet.put("stun", 6)
+    id = await fleet.put("stun", "end")
     await first.runs()
     with fleet.recorder.fault("stun", "pause", first.proc):
         second = fleet.start("second", ttl=TTL, beat=BEAT)
         [before] = await fleet.ended()
         assert (before.state, before.starts, before.result) == (State.SUCCEEDED, 2, b"2")
+        (fleet.folder / "end").touch()
         await until(lambda: first.told(RunEnd), fleet.logs)
     await until(lambda: first.told(Opened) == 2, fleet.logs)
     assert await fleet.record(id) == before

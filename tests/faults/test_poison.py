@@ -28,12 +28,13 @@ async def restarted(fleet: Fleet, names: list[str]) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(("task", "workers"), [("poison", 1), ("poison", 2), ("parting", 1)])
 async def test_w11_a_poison_job_is_a_dead_letter_at_its_budget_and_its_neighbours_succeed(
-    fleet: Fleet, workers: int
+    fleet: Fleet, task: str, workers: int
 ) -> None:
+    """Whether its process dies of it while its handler runs, or just after: of what that has left behind."""
     neighbours = await fleet.enqueue(fleet.job("neighbour", 0.3) for _ in range(NEIGHBOURS))
-    poison = await fleet.put("poison", 0.1)
+    poison = await fleet.put(task, 0.1)
     names = [f"w{n}" for n in range(workers)]
     await until(lambda: restarted(fleet, names), fleet.logs)
     dead = await fleet.record(poison)

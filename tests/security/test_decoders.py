@@ -25,7 +25,9 @@ from noria import InvalidArguments, JobFailed, Noria
 from noria.app.binding import decode_anything
 from noria.codecs import Misfit
 from noria.model.limits import MAX_BODY
+from noria.worker import tether
 from noria.worker.journal import FileJournals
+from noria.worker.wire import MAX_FRAME, Frames, WireError, from_process, from_worker
 from tests.support.workplace import Workplace, in_virtual_time
 
 
@@ -192,3 +194,47 @@ async def test_hints_of_strangers_are_taken_for_nothing() -> None:
         ]:
             await place.store.notify(place.store.reply_channel, payload[:4_096])
         assert await waiting == 5
+
+
+# ---- what a worker, its processes and its supervisor say to each other
+
+
+def read_all(data: bytes) -> None:
+    """Read a stream as each side of a line would; it is read, or refused as a whole."""
+    for read in (from_worker, from_process, tether._read):
+        for stream in (data, len(data).to_bytes(4, "big") + data):
+            with contextlib.suppress(WireError):
+                for each in Frames().feed(stream):
+                    read(each)
+
+
+@pytest.mark.parametrize("which", range(len(CORPUS)))
+def test_hostile_frames_are_refused(which: int) -> None:
+    read_all(CORPUS[which])
+    assert not Path("/tmp/noria-was-here").exists()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x91" * 100_000,
+        b"\x82\xa4type\xa5Ready\xa1a" + b"\x91" * 100_000 + b"\xc0",
+        b"\x82\xa4type\xa6Logged\xa7message" + b"\xdb\xff\xff\xff\xff",
+        b"\xdd\xff\xff\xff\xff",
+        b"\x81\xa4type\xa7unknown",
+        b"\x82\xa4type\xa5Ready\xa1a\xa2\xed\xa0",
+        b"\xc7\xff\x01" + b"x" * 300,
+    ],
+)
+def test_hostile_message_pack_is_refused(data: bytes) -> None:
+    read_all(data)
+
+
+@given(st.binary(max_size=300))
+def test_random_frames_are_refused(data: bytes) -> None:
+    read_all(data)
+
+
+def test_a_frame_that_is_too_large_is_refused_before_it_has_come() -> None:
+    with pytest.raises(WireError, match="are allowed"):
+        list(Frames().feed((MAX_FRAME + 1).to_bytes(4, "big")))

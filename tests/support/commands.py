@@ -43,6 +43,7 @@ class Commands:
         self.folder = folder
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("NORIA_", "XDG_"))},
+            "XDG_CONFIG_HOME": os.devnull,
             "NORIA_RUNTIME_DIR": str(runtime),
             "NORIA_URL": "sqlite:///test.db",
             "PYTHONWARNINGS": "error",

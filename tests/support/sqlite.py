@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from noria.backends.contract import Want, WorkerCard
-from noria.backends.sqlite.call import Call
+from noria.backends.sql.call import Call
+from noria.backends.sql.push import Push
+from noria.backends.sql.sessions import Open
 from noria.backends.sqlite.engine import Engine
 from noria.backends.sqlite.lease import Take
-from noria.backends.sqlite.push import Push
-from noria.backends.sqlite.sessions import Open
 from noria.backends.sqlite.settings import MEMORY, Settings
 from noria.ids import IdSource, SessionId
 from noria.model.job import Lease, NewJob, Receipt
@@ -53,7 +53,7 @@ class Bench:
         return session
 
     def lease(self, session: SessionId, n: int = 100) -> list[Lease]:
-        leases: list[Lease] = self.ask(Take(session, [Want(QUEUE, n)], n)).leases
+        leases: list[Lease] = self.ask(Take(session, [Want(QUEUE, n)], n)).batch.leases
         return leases
 
     def close(self) -> None:

@@ -17,6 +17,7 @@ from noria.testing.events import (
     Event,
     Fact,
     Fault,
+    Followed,
     Leased,
     OutcomeSeen,
     PushEnd,
@@ -24,8 +25,10 @@ from noria.testing.events import (
     Read,
     RunEnd,
     RunStart,
+    Seen,
     SettleEnd,
     SettleInvoke,
+    Unfollowed,
 )
 
 STEP = 0.1
@@ -118,25 +121,53 @@ class Tape:
         delay: float = 0.0,
         result: str = "",
     ) -> None:
-        how = int(_OUTCOME[state] if outcome is None else outcome)
-        proc = f"worker-{session}"
+        """End a start; its outcome is the usual one of the state that it leads to."""
+        self.ask_settle(id, session, starts, state, outcome=outcome, delay=delay, result=result)
+        self.answer_settle(id, session, starts, state, outcome=outcome, verdict=verdict, end=end)
+
+    def ask_settle(
+        self,
+        id: str,
+        session: int = 1,
+        starts: int = 1,
+        state: State = State.SUCCEEDED,
+        *,
+        outcome: Outcome | None = None,
+        delay: float = 0.0,
+        result: str = "",
+    ) -> None:
         asked = SettleInvoke(
             id=id,
             session=session,
             starts=starts,
-            outcome=how,
+            outcome=_outcome(state, outcome),
             state=int(state),
             delay=delay,
             result=result or ("r" if state is State.SUCCEEDED else ""),
         )
-        self.tell(asked, proc)
-        told = verdict if end == "ok" else ""
-        self.tell(
-            SettleEnd(
-                id=id, session=session, starts=starts, outcome=how, state=int(state), end=end, verdict=told
-            ),
-            proc,
+        self.tell(asked, f"worker-{session}")
+
+    def answer_settle(
+        self,
+        id: str,
+        session: int = 1,
+        starts: int = 1,
+        state: State = State.SUCCEEDED,
+        *,
+        outcome: Outcome | None = None,
+        verdict: Any = "ok",
+        end: Any = "ok",
+    ) -> None:
+        answered = SettleEnd(
+            id=id,
+            session=session,
+            starts=starts,
+            outcome=_outcome(state, outcome),
+            state=int(state),
+            end=end,
+            verdict=verdict if end == "ok" else "",
         )
+        self.tell(answered, f"worker-{session}")
 
     def end(self, session: int, *, ended: bool = True, end: Any = "ok") -> None:
         self.tell(EndInvoke(session=session), "sweeper")
@@ -159,6 +190,30 @@ class Tape:
         told = None if state is None else int(state)
         self.tell(Read(id=id, since=self.mono + STEP - ago, state=told, **record), "reader")
 
+    def follow(self, id: str, stream: int = 1, *, after: int = 0) -> None:
+        self.tell(Followed(id=id, stream=stream, reader="reader", after=after), "reader")
+
+    def see(
+        self,
+        id: str,
+        version: int,
+        state: State | None,
+        *,
+        stream: int = 1,
+        event: str = "",
+        read: bool = True,
+    ) -> None:
+        """An event of a stream, of a record that its front has just read; the first one is "job"."""
+        first = not any(isinstance(each.fact, Seen) and each.fact.stream == stream for each in self.events)
+        name = event or ("job" if first else "state")
+        if read and state is not None:
+            self.read(id, state, version=version)
+        told = None if state is None else int(state)
+        self.tell(Seen(id=id, stream=stream, event=name, version=version, state=told), "reader")
+
+    def unfollow(self, id: str, how: Any = "closed", stream: int = 1) -> None:
+        self.tell(Unfollowed(id=id, stream=stream, how=how), "reader")
+
     def look(self, **states: State | None) -> None:
         """The last look: every job by name, and counts that agree."""
         there = [state for state in states.values() if state is not None]
@@ -172,7 +227,11 @@ class Tape:
     def hint(self, id: str, state: State = State.SUCCEEDED, result: str | None = "r") -> None:
         self.tell(OutcomeSeen(id=id, state=int(state), result=result), "reader")
 
-    def fault(self, what: str, target: str = "", *, name: str = "f") -> None:
+    def fault(self, what: str, target: str = "", *, name: str = "f", call: str = "") -> None:
         """A fault that is over at once."""
-        self.tell(Fault(phase="begin", name=name, what=what, target=target), "nemesis")
-        self.tell(Fault(phase="end", name=name, what=what, target=target), "nemesis")
+        self.tell(Fault(phase="begin", name=name, what=what, target=target, call=call), "nemesis")
+        self.tell(Fault(phase="end", name=name, what=what, target=target, call=call), "nemesis")
+
+
+def _outcome(state: State, outcome: Outcome | None) -> int:
+    return int(_OUTCOME[state] if outcome is None else outcome)

@@ -16,12 +16,13 @@ from noria.backends.sqlite import SqliteBackend
 from noria.errors import Unavailable, Unknown
 from noria.ids import IdSource, SessionId, seeded
 from noria.model.job import Lane, Lease
-from noria.testing.machine import VirtualClock, VirtualJournals, VirtualThreads
+from noria.testing.machine import ThreadProcesses, VirtualClock, VirtualJournals, VirtualThreads
 from noria.testing.virtual import VirtualLoop
+from noria.worker.drain import Exit
 from noria.worker.outside import Outside
 from noria.worker.settings import WorkerSettings
 from noria.worker.threads import Done, Work
-from noria.worker.worker import Exit, Worker
+from noria.worker.worker import Worker
 
 Test = Callable[..., Coroutine[Any, Any, None]]
 
@@ -44,14 +45,15 @@ class Faulty:
     """The real backend, some of whose calls fail as they do in life. Counts every call.
 
     `fail("settle", "unavailable", "unknown")` makes the next settle fail before it was done, and the one after
-    that although it was done; "hang" never answers, "slow" is on its way for half a second, "ok" works. Any
-    exception may be given too: it is raised before.
+    that although it was done; "hang" never answers, "slow" is on its way for half a second, the answer of "late" is
+    on its way back as long, "ok" works. Any exception may be given too: it is raised before.
     """
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
         self._plan: dict[str, list[Any]] = {}
         self.calls: Counter[str] = Counter()
+        self.done: Counter[str] = Counter()
         self.args: list[tuple[str, tuple[Any, ...]]] = []
 
     def fail(self, call: str, *how: Any) -> None:
@@ -78,6 +80,9 @@ class Faulty:
         if how == "slow":
             await asyncio.sleep(0.5)
         answer = await call(*args, **kwargs)
+        self.done[name] += 1
+        if how == "late":
+            await asyncio.sleep(0.5)
         if how == "unknown":
             raise Unknown(f"nobody knows whether {name} was done")
         return answer
@@ -150,14 +155,19 @@ class Workplace:
             "entropy": self.dice.randbytes,
             "journals": self.journals,
             "threads": lambda loop, breather: pool or VirtualThreads(loop),
+            "processes": lambda loop, settings, guarded: ThreadProcesses(
+                pool or VirtualThreads(loop), self.app.tasks, self.clock.wall
+            ),
             "host": "here",
             "pid": 1,
             "stand_in": False,
         }
-        more = {name: settings.pop(name) for name in ("lifespan", "observer") if name in settings}
+        surroundings = self.app.surroundings(settings.pop("overrides", None))
+        more = {"lifespan": surroundings.lifespan}
+        more |= {name: settings.pop(name) for name in ("lifespan", "observer") if name in settings}
         return Worker(
             self.faulty,
-            self.app.tasks,
+            surroundings.tasks,
             settings=WorkerSettings(**{"concurrency": 10, "threads": 2, **settings}),
             outside=Outside(**{**given, **dict(outside)}),
             **more,

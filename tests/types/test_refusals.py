@@ -13,21 +13,30 @@ import pytest
 
 from tests.support.source import ROOT
 
-CLAIMS = Path(__file__).with_name("calls.py")
+CLAIMS = ("calls.py", "depends.py")
 IGNORE = re.compile(r" *# type: ignore.*")
 
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:
-    """The claims without a single ignore."""
-    path = tmp_path / "calls.py"
-    path.write_text("".join(IGNORE.sub("", line) for line in CLAIMS.read_text().splitlines(keepends=True)))
-    return path
+    """A folder with the claims without a single ignore."""
+    for name in CLAIMS:
+        lines = text(name).splitlines(keepends=True)
+        (tmp_path / name).write_text("".join(IGNORE.sub("", line) for line in lines))
+    return tmp_path
 
 
-def refused_lines() -> list[int]:
-    lines = CLAIMS.read_text().splitlines()
-    return [number for number, line in enumerate(lines, 1) if IGNORE.search(line)]
+def text(name: str) -> str:
+    return Path(__file__).with_name(name).read_text()
+
+
+def refused_lines() -> set[tuple[str, int]]:
+    return {
+        (name, number)
+        for name in CLAIMS
+        for number, line in enumerate(text(name).splitlines(), 1)
+        if IGNORE.search(line)
+    }
 
 
 def run(*command: str) -> str:
@@ -40,19 +49,22 @@ def run(*command: str) -> str:
 @pytest.mark.slow
 @pytest.mark.timeout(150)
 def test_mypy_refuses_what_is_claimed_and_nothing_else(bare: Path) -> None:
-    cache = bare.with_name("cache")
-    output = run(sys.executable, "-m", "mypy", "--no-pretty", f"--cache-dir={cache}", str(bare))
-    found = {int(number) for number in re.findall(r"calls\.py:(\d+): error", output)}
-    assert sorted(found) == refused_lines(), output
+    files = [str(bare / name) for name in CLAIMS]
+    output = run(sys.executable, "-m", "mypy", "--no-pretty", f"--cache-dir={bare / 'cache'}", *files)
+    found = {(name, int(number)) for name, number in re.findall(r"(\w+\.py):(\d+): error", output)}
+    assert found == refused_lines(), output
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(150)
 def test_pyright_refuses_what_is_claimed_and_nothing_else(bare: Path) -> None:
     pytest.importorskip("pyright", reason="pyright is not installed")
-    settings = {"include": ["calls.py"], "typeCheckingMode": "strict", "extraPaths": [str(ROOT / "src")]}
-    bare.with_name("pyrightconfig.json").write_text(json.dumps(settings))
-    output = run(sys.executable, "-m", "pyright", "--outputjson", "--project", str(bare.parent))
-    diagnostics = json.loads(output)["generalDiagnostics"]
-    found = {each["range"]["start"]["line"] + 1 for each in diagnostics if each["severity"] == "error"}
-    assert sorted(found) == refused_lines(), output
+    settings = {"include": list(CLAIMS), "typeCheckingMode": "strict", "extraPaths": [str(ROOT / "src")]}
+    (bare / "pyrightconfig.json").write_text(json.dumps(settings))
+    output = run(sys.executable, "-m", "pyright", "--outputjson", "--project", str(bare))
+    found = {
+        (Path(each["file"]).name, each["range"]["start"]["line"] + 1)
+        for each in json.loads(output)["generalDiagnostics"]
+        if each["severity"] == "error"
+    }
+    assert found == refused_lines(), output

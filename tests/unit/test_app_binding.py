@@ -49,6 +49,11 @@ def buy(order: Order) -> None: ...
 
 
 @app.task
+def order_of() -> Order:
+    return Order([])
+
+
+@app.task
 def anything(value: Any = None) -> Any:
     return value
 
@@ -129,8 +134,9 @@ def test_a_wrong_part_is_named_by_its_path() -> None:
         ([1.0, math.inf], "NaN or infinity"),
         (object(), "cannot be written as JSON"),
         ("\udfff", "lone surrogate"),
+        ({1: 2, "1": 3}, "same text in JSON"),
     ],
-    ids=["nan", "infinity", "object", "surrogate"],
+    ids=["nan", "infinity", "object", "surrogate", "keys"],
 )
 def test_arguments_that_cannot_be_stored_are_named(value: object, words: str) -> None:
     error = refusal(anything, value)
@@ -184,14 +190,16 @@ def test_an_argument_that_the_task_does_not_have_is_refused() -> None:
 
 
 def test_results_are_encoded_or_refused_in_words() -> None:
-    pack = send_mail.definition.pack_result
+    pack = anything.definition.pack_result
     assert pack({"a": (1, None)}) == (b'{"a":[1,null]}', "json")
-    with pytest.raises(ResultTooLarge, match=r"result of task 'send_mail' is 2,000,002 bytes"):
+    with pytest.raises(ResultTooLarge, match=r"result of task 'anything' is 2,000,002 bytes"):
         pack("x" * 2_000_000)
-    with pytest.raises(InvalidResult, match="result of task 'send_mail' cannot be written"):
+    with pytest.raises(InvalidResult, match="result of task 'anything' cannot be written"):
         pack(object())
     with pytest.raises(InvalidResult, match="NaN"):
         pack([math.nan])
+    with pytest.raises(InvalidResult, match="same text in JSON"):
+        pack({1: 2, "1": 3})
     loop: list[Any] = []
     loop.append(loop)
     with pytest.raises(InvalidResult, match="contains itself"):
@@ -201,3 +209,25 @@ def test_results_are_encoded_or_refused_in_words() -> None:
         deep = [deep]
     with pytest.raises(ResultTooLarge, match="64 levels"):
         pack(deep)
+
+
+@pytest.mark.parametrize(
+    ("task", "value", "words"),
+    [
+        (send_mail, 7, "the result: expected str, got int"),
+        (send_mail, b"text", "the result: expected str, got bytes"),
+        (send_mail, datetime.date(2026, 1, 1), "the result: expected str, got date"),
+        (optional, 3, "the result: expected null, got int"),
+        (order_of, {"items": [{"price": "x"}]}, r"items\[0\].price: expected float, got str"),
+    ],
+)
+def test_a_result_is_what_the_annotation_says(task: Any, value: Any, words: str) -> None:
+    with pytest.raises(InvalidResult, match=f"task '{task.name}' does not return what its .*: {words}"):
+        task.definition.pack_result(value)
+
+
+def test_a_result_that_fits_is_encoded() -> None:
+    assert send_mail.definition.pack_result("a") == (b'"a"', "json")
+    assert optional.definition.pack_result(None) == (b"null", "json")
+    assert order_of.definition.pack_result(Order([Item(1.5)])) == (b'{"items":[{"price":1.5}]}', "json")
+    assert anything.definition.pack_result({"a": 1}) == (b'{"a":1}', "json")

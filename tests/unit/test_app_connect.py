@@ -10,10 +10,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from psycopg.conninfo import conninfo_to_dict
 
 from noria import ConfigError, Noria
 from noria.app.config import backend_url, runtime_folder
-from noria.app.connect import Sqlite, read_url, without_credentials
+from noria.app.connect import Postgres, Sqlite, read_url, without_credentials
+from noria.backends.redis import Address
+from noria.backends.sqlite import SqliteBackend
+from noria.clock import SystemClock
+from noria.ids import IdSource
 
 
 @pytest.mark.parametrize(
@@ -31,10 +36,53 @@ def test_a_url_names_a_file_and_how_it_is_opened(url: str, path: str, synchronou
 
 
 @pytest.mark.parametrize(
+    ("url", "address", "persistence"),
+    [
+        ("redis://h", Address(host="h"), "asked"),
+        ("redis://:p%40ss@h:7000/3", Address(host="h", port=7000, database=3, password="p@ss"), "asked"),
+        ("redis://ann:pw@h", Address(host="h", username="ann", password="pw"), "asked"),
+        (
+            "rediss://h/0?namespace=shop&persistence=none",
+            Address(host="h", tls=True, namespace="shop"),
+            "none",
+        ),
+    ],
+)
+def test_a_url_names_a_redis_server_and_what_is_expected_of_it(
+    url: str, address: Address, persistence: str
+) -> None:
+    assert read_url(url) == (address, persistence)
+
+
+def test_stores_on_servers_have_folders_of_their_own(
+    monkeypatch: pytest.MonkeyPatch, short_tmp: Path
+) -> None:
+    monkeypatch.setenv("NORIA_RUNTIME_DIR", str(short_tmp / "run"))
+    urls = ["redis://h", "redis://:pw@h", "redis://h/1", "redis://h?namespace=a", "redis://g"]
+
+    folders = [runtime_folder(read_url(url).path) for url in urls]
+
+    assert folders[0] == folders[1]
+    assert len(set(folders)) == 4
+
+
+@pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("redis://h/0", "redis:// is not in this version; use sqlite:///"),
-        ("postgresql://u:s3cret@h/db", "postgresql:// is not in this version"),
+        ("redis://u:s3cret@/0", "names no server"),
+        ("redis://u:s3cret@h/name", "names no server"),
+        ("redis://u:s3cret@h:port/0", "names no server"),
+        ("redis://u:s3cret@h/0?namespace=a%20b", "namespace"),
+        ("redis://u:s3cret@h/0?persistence=full", "persistence can only be none"),
+        ("redis://u:s3cret@h/0?ttl=3", "redis:// has no option 'ttl'"),
+        ("postgresql://u:s3cret@h/db?namespace=pg_x", "the namespace cannot be 'pg_x'"),
+        ("postgresql://u:s3cret@h/db?namespace=A", "the namespace cannot be 'A'"),
+        ("postgresql://u:s3cret@h/db?colour=s3cret", "postgresql:// has no option 'colour'"),
+        ("postgresql://u:s3cret@h/db?connect_timeout=s3cret", "connect_timeout must be a whole number"),
+        ("postgresql://u:s3cret@h/db?port=s3cret", "port must be a whole number"),
+        ("postgresql://u:s3cret@h/db?namespace=a&namespace=a", "says namespace= twice"),
+        ("redis://u:s3cret@h/0?namespace=a&namespace=b", "says namespace= twice"),
+        ("sqlite:///x.db?synchronous=full&synchronous=normal", "says synchronous= twice"),
         ("amqp://u:s3cret@h", "amqp:// is not in this version"),
         ("mysql://u:s3cret@h/db", "'mysql://h/db' names no backend that exists"),
         ("sqlite://", "names no file"),
@@ -42,7 +90,8 @@ def test_a_url_names_a_file_and_how_it_is_opened(url: str, path: str, synchronou
         ("sqlite:///folder/", "names no file"),
         ("sqlite:///:memory:", "names no file"),
         ("sqlite://u:s3cret@host/x.db", "names no file"),
-        ("sqlite:///x.db#s3cret", "names no file"),
+        ("sqlite:///x.db#s3cret", r"fragment, which no backend has; write a # in a name as %23"),
+        ("sqlite://#s3cret", "fragment"),
         ("sqlite:///x%00.db", "names no file"),
         ("sqlite:///x.db?sync=normal", "no option 'sync'; did you mean 'synchronous'"),
         ("sqlite:///x.db?synchronous=off", "must be one of full, normal"),
@@ -55,6 +104,35 @@ def test_a_url_that_is_wrong_is_refused_without_its_password(url: str, words: st
         Noria(url)
     assert words in str(caught.value)
     assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "postgres"])
+def test_a_url_names_a_database_and_a_schema_in_it(scheme: str) -> None:
+    store = read_url(f"{scheme}://u:s3cret@h:5433/shop?namespace=billing&sslmode=require")
+
+    assert isinstance(store, Postgres)
+    assert (store.namespace, store.file) == ("billing", None)
+    assert store.conninfo == f"{scheme}://u:s3cret@h:5433/shop?sslmode=require"
+    assert "s3cret" not in str(store.path)
+
+
+@pytest.mark.parametrize("space", ["%20", "+"])
+def test_options_reach_libpq_as_they_were_written(space: str) -> None:
+    options = f"options=-c%20a%3D5&namespace=billing&application_name=my{space}app&password=a%2Bb"
+    store = read_url(f"postgresql://h/shop?{options}")
+
+    assert isinstance(store, Postgres)
+    told = conninfo_to_dict(store.conninfo)
+    assert (told["options"], told["password"]) == ("-c a=5", "a+b")
+    assert told["application_name"] == ("my app" if space == "%20" else "my+app")
+    assert store.namespace == "billing"
+
+
+def test_a_url_names_a_database_without_saying_a_schema() -> None:
+    store = read_url("postgresql:///shop")
+
+    assert isinstance(store, Postgres)
+    assert store.namespace == "noria"
 
 
 @given(st.text(max_size=40), st.text(max_size=40))
@@ -77,11 +155,26 @@ def test_the_environment_names_the_store(monkeypatch: pytest.MonkeyPatch) -> Non
     assert backend_url() == "sqlite:///other.db"
 
 
+def test_an_application_says_where_its_backend_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = Noria()
+    assert app.where == "sqlite:///noria.db"
+    monkeypatch.setenv("NORIA_URL", "sqlite:///other.db")
+    assert app.where == "sqlite:///other.db"
+    app.url = "sqlite:///mine.db"
+    assert app.where == "sqlite:///mine.db"
+
+
+def test_an_application_that_was_given_its_backend_has_no_url() -> None:
+    clock = SystemClock()
+    backend = SqliteBackend(Path("x.db"), runtime=Path("unused"), clock=clock, ids=IdSource(clock))
+    assert Noria(backend=backend).where is None
+
+
 async def test_a_url_from_the_environment_is_checked_when_the_application_opens(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("NORIA_URL", "redis://u:s3cret@h")
-    with pytest.raises(ConfigError, match="redis:// is not in this version"):
+    monkeypatch.setenv("NORIA_URL", "amqp://u:s3cret@h")
+    with pytest.raises(ConfigError, match="amqp:// is not in this version"):
         async with Noria():
             pass
 

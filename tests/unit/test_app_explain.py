@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from noria.app.explain import explain
 from noria.app.status import StateWord, status_of
-from noria.backends.contract import Counts, QueueCounts, Vitals, WorkerCard, WorkerLine
+from noria.backends.contract import Counts, Paused, QueueCounts, Vitals, WorkerCard, WorkerLine
 from noria.ids import Id, SessionId
 from noria.model.job import NO_EXTRAS, Record, Start
 from noria.model.outcome import Failure, Outcome, Tally
@@ -67,6 +67,24 @@ def test_a_queued_job_names_what_is_missing() -> None:
     assert said(worker(), worker()) == f"{lead}: {crowd}"
 
 
+@pytest.mark.parametrize(
+    ("pause", "words"),
+    [
+        (Paused("", "", NOW - 9), "is paused"),
+        (Paused("the gate\nis down", "alice", NOW), "is paused by alice because the gate is down"),
+        (Paused("", "bob", NOW, NOW + 60), "is paused by bob, until 2027-01-15 08:01:00 UTC (in 60 s)"),
+    ],
+)
+def test_a_job_of_a_paused_queue_says_who_paused_it_and_why(pause: Paused, words: str) -> None:
+    stand = Counts({"mail": QueueCounts({State.QUEUED: 3}, paused=pause)}, [worker()])
+
+    for state in (State.QUEUED, State.SCHEDULED, State.RETRYING, State.PARKED):
+        line = explain(replace(RECORD, state=state), stand, NOW)
+        assert f"; queue 'mail' {words}" in line
+        assert "one of" not in line
+    assert "paused" not in explain(replace(RECORD, state=State.RUNNING), stand, NOW)
+
+
 def test_a_job_that_waits_for_a_time_names_it() -> None:
     scheduled = {"state": State.SCHEDULED, "due": NOW + 5}
     at = "may run at 2027-01-15 08:00:05 UTC (in 5.0 s)"
@@ -98,6 +116,10 @@ def test_a_running_job_names_its_worker() -> None:
     mine = {**running, "session": SessionId(1)}
     assert said(worker(), **mine) == f"running {where}"
     assert said(worker(), **mine, cancelling=True) == f"cancelling: its worker was told; it runs {where}"
+    asked = said(worker(), **mine, cancelling=True, cancelling_since=NOW - 30)
+    assert (
+        asked.startswith("cancelling: its worker was told 20") and f"UTC (30 s ago); it runs {where}" in asked
+    )
 
 
 def test_a_running_job_says_that_its_worker_is_silent() -> None:

@@ -6,13 +6,17 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from noria import (
     ConfigError,
+    Conflict,
+    InvalidInput,
     Job,
     JobCancelled,
     JobError,
@@ -212,6 +216,35 @@ async def test_many_waiters_share_one_listener_and_few_reads(hand: Hand, app: No
     assert len(reads) < 20
 
 
+async def test_an_id_is_of_one_task(hand: Hand, app: Noria, buy: Any) -> None:
+    @app.task
+    async def sell(number: int) -> None: ...
+
+    first = await buy.enqueue(7)
+    words = f"job {first.id} is of task 'buy', and cannot be one of task 'sell'"
+    with pytest.raises(Conflict, match=words):
+        await sell.options(id=first.id).enqueue(99)
+    with pytest.raises(Conflict, match=words):
+        await app.enqueue_many([sell.job(1), sell.options(id=first.id).job(99)])
+    assert not (await buy.options(id=first.id).enqueue(8)).created
+    assert [lease.task for lease in await hand.take()] == ["buy", "sell"]
+
+
+async def test_a_job_enqueued_again_after_its_end_is_read_at_once(
+    hand: Hand, buy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("noria.app.outcomes.POLL", 3_600.0)
+    first = await buy.enqueue(7)
+    waiting = asyncio.ensure_future(first.result())
+    await hand.succeed()
+    await waiting
+
+    again = await buy.options(id=first.id).enqueue(7)
+
+    async with asyncio.timeout(5):
+        assert [await again, await again] == [Receipt(7), Receipt(7)]
+
+
 async def test_a_lost_hint_costs_one_poll(hand: Hand, app: Noria, buy: Any, short_tmp: Path) -> None:
     """The job is settled by a process that can send no hints."""
     clock = SystemClock()
@@ -265,7 +298,7 @@ async def test_a_failed_job_tells_its_last_error_as_text(hand: Hand, buy: Any) -
     job = await buy.enqueue(7)
     await hand.fail()
     with pytest.raises(
-        JobFailed, match=rf"{job.id} \(buy\) failed after 1 counted attempts: ValueError: it broke"
+        JobFailed, match=rf"{job.id} \(buy\) failed after 1 counted attempt: ValueError: it broke"
     ) as caught:
         await job
     error = caught.value
@@ -276,6 +309,48 @@ async def test_a_failed_job_tells_its_last_error_as_text(hand: Hand, buy: Any) -
         "Traceback …",
     )
     assert error.__cause__ is None
+
+
+@pytest.mark.parametrize("bound", ["expires", "deadline"])
+async def test_who_waits_learns_that_a_jobs_time_is_over_although_no_worker_lives(
+    hand: Hand, buy: Any, bound: str
+) -> None:
+    job = await buy.options(**{bound: 0.01}).enqueue(7)
+
+    with pytest.raises(JobExpired):
+        await job.result(timeout=20 * POLL)
+
+
+async def test_a_job_whose_time_is_over_says_so_when_asked_why_it_waits(hand: Hand, buy: Any) -> None:
+    job = await buy.options(expires=0.001).enqueue(7)
+    while time.time() < (await job.status()).created_at.timestamp() + 0.01:
+        await asyncio.sleep(0)
+
+    assert "its time is over" in await job.explain()
+
+
+async def test_a_job_for_a_time_that_is_over_waits_like_any_other(hand: Hand, buy: Any) -> None:
+    first = await buy.enqueue(1)
+    second = await buy.options(at=datetime(1970, 1, 2, tzinfo=UTC)).enqueue(2)
+
+    assert [lease.id for lease in await hand.take()] == [from_text(first.id), from_text(second.id)]
+
+
+@pytest.mark.parametrize("size", [10, 5_000, 100_000])
+async def test_who_waits_gets_the_value_of_a_job_that_keeps_nothing_however_large_it_is(
+    app: Noria, hand: Hand, size: int
+) -> None:
+    @app.task(keep=0)
+    async def say() -> str: ...
+
+    async with asyncio.timeout(20):
+        before = await say.enqueue()
+        waiting = asyncio.create_task(before.result())
+        await asyncio.sleep(0.1)
+        job = await say.enqueue()
+        await hand.succeed(b'"%s"' % (b"x" * size))
+
+        assert len(await waiting) == len(await job) == size
 
 
 async def test_cancelled_and_expired_jobs_say_so(hand: Hand, buy: Any, app: Noria) -> None:
@@ -325,8 +400,8 @@ async def test_cancel_tells_what_the_job_had_come_to(hand: Hand, buy: Any) -> No
 async def test_retry_and_discard_ask_for_a_failed_job(hand: Hand, buy: Any) -> None:
     job = await buy.enqueue(1)
     for call, words in (
-        (job.retry, "is queued; only failed, cancelled"),
-        (job.discard, "is queued; only failed jobs"),
+        (job.retry, "is queued; only failed, cancelled and expired jobs can be retried"),
+        (job.discard, "is queued; only failed jobs can be discarded"),
     ):
         with pytest.raises(WrongState, match=words):
             await call()
@@ -341,7 +416,9 @@ async def test_a_retry_stands_back_for_a_live_job_with_its_key(hand: Hand, buy: 
     job = await buy.options(unique="k").enqueue(1)
     await hand.fail()
     await buy.options(unique="k").enqueue(2)
-    with pytest.raises(WrongState, match="another live job of its task has its unique key"):
+    with pytest.raises(
+        WrongState, match="cannot be retried: another live job of its task has its unique key"
+    ):
         await job.retry()
 
 
@@ -378,6 +455,41 @@ async def test_dead_letters_are_listed_in_pages_and_dealt_with(hand: Hand, app: 
     assert [each async for each in app.dead] == []
     with pytest.raises(ValueError, match="not a job id"):
         await app.dead.retry([ids[0], "x"])
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1_001, True, 2.0, None, "5"])
+async def test_a_page_of_no_size_is_refused(hand: Hand, app: Noria, limit: Any) -> None:
+    with pytest.raises(InvalidInput, match="limit must be a whole number from 1 to 1000"):
+        await app.dead.page(limit=limit)
+
+
+@pytest.mark.parametrize("wrong", [None, 5, "text", b"bytes"])
+async def test_what_is_no_list_is_refused(hand: Hand, app: Noria, wrong: Any) -> None:
+    for call, words in (
+        (lambda: app.enqueue_many(wrong), "drafts must be a list of drafts"),
+        (lambda: app.dead.retry(wrong), "jobs must be a list of job ids"),
+        (lambda: app.dead.discard(wrong), "jobs must be a list of job ids"),
+        (lambda: app.dead.page(tasks=wrong), "tasks must be a list of names"),
+        (lambda: app.dead.page(queues=wrong), "queues must be a list of names"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            await call()
+
+
+def test_what_is_no_list_is_refused_without_a_loop_too(app: Noria) -> None:
+    with pytest.raises(InvalidInput, match="drafts must be a list of drafts"):
+        app.sync.enqueue_many(None)  # type: ignore[arg-type]  # wrong on purpose
+
+
+async def test_an_id_may_be_a_uuid_everywhere(hand: Hand, app: Noria, buy: Any) -> None:
+    jobs = await app.enqueue_many(buy.job(n) for n in range(2))
+    await hand.fail()
+    first, second = (UUID(job.id) for job in jobs)
+
+    assert (await app.job(first).status()).id == jobs[0].id
+    assert [each.id for each in (await app.dead.page(second)).items] == [jobs[0].id]
+    assert [each.id for each in await app.dead.retry([first])] == [jobs[0].id]
+    assert [each.id for each in await app.dead.discard([second])] == [jobs[1].id]
 
 
 async def test_explain_says_what_a_job_waits_for(hand: Hand, buy: Any) -> None:

@@ -53,6 +53,48 @@ def test_a_file_may_import_its_neighbours_and_have_any_name(write: Write) -> Non
     assert locate("deep/my-app.py").url == "sqlite:///n.db"
 
 
+@pytest.mark.parametrize("reference", ["shop/deep/tasks.py", "shop/deep/__init__.py:app", "shop.deep.tasks"])
+def test_a_file_of_a_package_is_a_module_of_it(write: Write, reference: str) -> None:
+    write("shop/__init__.py", "")
+    write("shop/settings.py", "URL = 'sqlite:///shop.db'\n")
+    write("shop/deep/__init__.py", "from .tasks import app\n")
+    write("shop/deep/tasks.py", "from noria import Noria\nfrom ..settings import URL\napp = Noria(URL)\n")
+
+    found = locate(reference)
+
+    assert found.url == "sqlite:///shop.db"
+    assert found is locate("shop.deep.tasks:app")
+
+
+def test_a_file_of_a_package_may_have_any_name(write: Write) -> None:
+    write("my-shop/__init__.py", "")
+    write("my-shop/settings.py", "URL = 'sqlite:///shop.db'\n")
+    write("my-shop/my-tasks.py", "from noria import Noria\nfrom .settings import URL\napp = Noria(URL)\n")
+
+    assert locate("my-shop/my-tasks.py").url == "sqlite:///shop.db"
+
+
+def test_an_error_in_a_file_of_a_package_names_its_module(write: Write) -> None:
+    write("shop/__init__.py", "")
+    write("shop/tasks.py", "import settings\n")
+
+    with pytest.raises(
+        ConfigError, match=r"tasks\.py, as module shop\.tasks of its package, cannot be imported"
+    ):
+        locate("shop/tasks.py")
+
+
+def test_a_package_hidden_by_another_of_its_name_is_said(write: Write) -> None:
+    write("json/__init__.py", "")
+    path = write("json/decoder.py", APP)
+
+    with pytest.raises(ConfigError, match=r"another json\.decoder is loaded, from .*decoder\.py") as caught:
+        locate("json/decoder.py")
+
+    assert str(path) in str(caught.value)
+    assert "give the package another name" in str(caught.value)
+
+
 def test_a_file_named_like_a_loaded_module_does_not_replace_it(write: Write) -> None:
     path = write("json.py", APP)
     assert locate(str(path)).url == "sqlite:///located.db"

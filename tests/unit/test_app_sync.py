@@ -113,7 +113,7 @@ async def test_closing_the_application_ends_the_wait_of_a_thread(app: Noria, dou
 
 
 def test_an_application_that_cannot_be_opened_says_so_each_time(double: Double, app: Noria) -> None:
-    app.url = "redis://u:s3cret@h"
+    app.url = "amqp://u:s3cret@h"
     for _ in range(2):
         with pytest.raises(ConfigError, match="not in this version"):
             app.sync.enqueue(double, 1)

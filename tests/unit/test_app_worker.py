@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -10,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from noria import ConfigError, Context, InvalidOption, JobFailed, Noria, Worker
+from noria import ConfigError, Context, InvalidOption, Job, JobFailed, Noria, Worker
 from noria.backends.sqlite import SqliteBackend
 from noria.clock import SystemClock
 from noria.ids import IdSource
+from noria.worker import Exit
 
 
 @pytest.fixture
@@ -139,3 +141,72 @@ def test_there_is_one_lifespan() -> None:
 
     with pytest.raises(ConfigError, match="one lifespan"):
         app.lifespan(first)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_leaving_the_application_ends_the_worker_that_still_runs(
+    app: Noria, caplog: pytest.LogCaptureFixture, fails: bool
+) -> None:
+    begun = asyncio.Event()
+
+    @app.task(attempts=1)
+    async def slow() -> int:
+        begun.set()
+        await asyncio.sleep(0.3 if not fails else 600)
+        return 5
+
+    async def main() -> None:
+        async with app:
+            started.append(asyncio.ensure_future(app.worker(name="w").run()))
+            jobs.append(await slow.enqueue())
+            await begun.wait()
+            if fails:
+                raise ZeroDivisionError("of the program")
+
+    started: list[asyncio.Future[Exit]] = []
+    jobs: list[Job[int]] = []
+    if fails:
+        with pytest.raises(ZeroDivisionError, match="of the program"):
+            await asyncio.wait_for(main(), 15)
+    else:
+        await asyncio.wait_for(main(), 15)
+    assert started[0].result() is (Exit.CUT if fails else Exit.CLEAN)
+    [told] = [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
+    assert told.startswith("the application is left while its worker runs: it ")
+    async with app:
+        status = await jobs[0].status()
+        assert (status.state, status.crashes) == ("queued" if fails else "succeeded", 0)
+        assert (await app.backend.counts()).workers == []
+
+
+async def test_a_worker_that_has_not_begun_when_the_application_is_left_never_does(app: Noria) -> None:
+    @app.task
+    async def work() -> None: ...
+
+    async with app:
+        running = asyncio.ensure_future(app.worker().run())
+    assert await running is Exit.CLEAN
+
+
+async def test_who_is_tired_of_waiting_for_the_drain_cancels_it(app: Noria) -> None:
+    begun = asyncio.Event()
+
+    @app.task
+    async def slow() -> None:
+        begun.set()
+        await asyncio.sleep(600)
+
+    async def main() -> None:
+        async with app:
+            started.append(asyncio.ensure_future(app.worker(name="w").run()))
+            await slow.enqueue()
+            await begun.wait()
+
+    started: list[asyncio.Future[Exit]] = []
+    running = asyncio.ensure_future(main())
+    await begun.wait()
+    await asyncio.wait([running], timeout=0.2)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(running, 15)
+    assert started[0].result() is Exit.CUT

@@ -21,6 +21,7 @@ from noria.testing.events import (
     EndInvoke,
     LeaseLost,
     Left,
+    Opened,
     Recalled,
     Renewed,
 )
@@ -278,6 +279,18 @@ class TestFenced:
 class TestOneHolder:
     """I6."""
 
+    @pytest.mark.parametrize(("since", "codes"), [(0.0, set()), (1e9, {"I6"})])
+    def test_a_lease_may_be_given_back_before_its_answer_is_heard_and_not_after(
+        self, since: float, codes: set[str]
+    ) -> None:
+        tape = Tape()
+        tape.push("a")
+        tape.tell(Recalled(session=1, known=()), "worker-1")
+        tape.lease("a", session=2, starts=2)
+        tape.lease("a", session=1, starts=1, since=since)
+
+        assert tape.codes() == codes
+
     def test_two_sessions_that_hold_one_job_are_refused(self) -> None:
         tape = Tape()
         tape.push("a")
@@ -294,6 +307,19 @@ class TestOneHolder:
         tape.lease("a", session=2, starts=1)
 
         assert tape.codes() == {"I6"}
+
+    @pytest.mark.parametrize("session", [1, 2])
+    @pytest.mark.parametrize(("what", "codes"), [("restart", set()), ("kill", {"I6"})])
+    def test_a_server_that_was_started_anew_may_have_forgotten_a_lease(
+        self, what: str, codes: set[str], session: int
+    ) -> None:
+        tape = Tape()
+        tape.push("a")
+        tape.lease("a", session=1, starts=1)
+        tape.fault(what)
+        tape.lease("a", session=session, starts=1)
+
+        assert tape.codes() == codes
 
     @pytest.mark.parametrize("end", ["ok", "info"])
     def test_a_job_given_back_may_be_leased_again(self, end: str) -> None:
@@ -431,6 +457,55 @@ class TestAttempts:
             more.events, more.mono = list(tape.events), tape.mono
             more.lease("a", starts=3, spent=spent)
             assert more.codes() == ({"I5"} if wrong else set()), spent
+
+    @pytest.mark.parametrize("answer", ["info", "ok"])
+    def test_an_end_on_its_way_together_with_a_retry_may_belong_to_the_life_before(self, answer: str) -> None:
+        """It ended the job, the retry queued it again, and only then was either answered."""
+        tape = self.crossing()
+        tape.tell(AlterEnd(id="a", change="retry", end=answer, status="done" if answer == "ok" else ""), "op")
+        tape.lease("a", starts=2, spent=0)
+        tape.answer_settle("a", starts=1, state=State.FAILED)
+        tape.run("a", starts=2, attempt=1, how="failed")
+        tape.settle("a", starts=2, state=State.RETRYING)
+        tape.lease("a", starts=3, spent=1)
+
+        assert tape.codes() == set()
+
+    def test_an_end_on_its_way_together_with_a_refused_retry_counts(self) -> None:
+        for first in ("settle", "retry"):
+            tape = self.crossing()
+            if first == "settle":
+                tape.answer_settle("a", starts=1, state=State.FAILED)
+            tape.tell(AlterEnd(id="a", change="retry", end="ok", status="refused"), "op")
+            if first == "retry":
+                tape.answer_settle("a", starts=1, state=State.FAILED)
+            tape.lease("a", starts=2, spent=0)
+
+            assert tape.codes() == {"I5", "I7"}, first
+
+    @pytest.mark.parametrize("answer", ["info", "ok"])
+    def test_an_end_asked_for_again_after_a_retry_belongs_to_the_life_before(self, answer: str) -> None:
+        """Its first settle was not answered; the one after the retry is told that it was done already."""
+        tape = Tape()
+        tape.push("a")
+        tape.lease("a", starts=1)
+        tape.run("a", starts=1, how="failed")
+        tape.settle("a", starts=1, state=State.FAILED, end="info")
+        tape.alter("a", "retry", "done" if answer == "ok" else "", answer)
+        tape.settle("a", starts=1, state=State.FAILED, verdict="already")
+        tape.lease("a", session=2, starts=2, spent=0)
+
+        assert tape.codes() == set()
+
+    def crossing(self) -> Tape:
+        """A retry and the end of a start, both asked for and neither answered."""
+        tape = Tape()
+        tape.push("a")
+        tape.lease("a", starts=1)
+        tape.run("a", starts=1, how="failed")
+        tape.tell(AlterInvoke(id="a", change="retry"), "op")
+        tape.ask_settle("a", starts=1, state=State.FAILED)
+        return tape
 
     def test_a_lease_beyond_the_crash_budget_is_refused(self) -> None:
         tape = Tape()
@@ -703,6 +778,23 @@ class TestTime:
             tape.lease("a", starts=2, spent=int(state is State.RETRYING))
             assert tape.codes() == ({"I12"} if wrong else set())
 
+    @pytest.mark.parametrize(("clock", "codes"), [(True, set()), (False, {"I12"})])
+    def test_the_delay_of_a_retry_begins_with_its_first_settle_whatever_the_clock_does_before_the_next(
+        self, clock: bool, codes: set[str]
+    ) -> None:
+        """By the clock that was set meanwhile nobody knows when that is."""
+        tape = Tape()
+        tape.push("a")
+        tape.lease("a")
+        tape.settle("a", state=State.RETRYING, delay=30.0, end="info")
+        if clock:
+            tape.fault("clock")
+        tape.settle("a", state=State.RETRYING, delay=30.0, verdict="already")
+        tape.pause(1.0)
+        tape.lease("a", starts=2, spent=1)
+
+        assert tape.codes() == codes
+
     def test_a_refused_retry_binds_nobody(self) -> None:
         tape = Tape()
         tape.push("a")
@@ -970,6 +1062,22 @@ class TestDuplicates:
         assert {finding.code for finding in verdict.findings} == (set() if paused else {"D"})
         assert [each.cause for each in verdict.duplicates] == (["pause worker-1"] if paused else [])
 
+    @pytest.mark.parametrize("asked_before", [True, False])
+    def test_a_fault_while_a_lease_was_on_its_way_explains_what_its_late_answer_repeats(
+        self, asked_before: bool
+    ) -> None:
+        tape = Tape()
+        tape.push("a")
+        asked = tape.mono
+        tape.fault("pause", "worker-1")
+        tape.end(1)
+        tape.lease("a", session=2, starts=2)
+        tape.done("a", session=2, starts=2)
+        tape.lease("a", session=1, starts=1, since=asked if asked_before else tape.mono)
+        tape.run("a", session=1, starts=1)
+
+        assert ("D" in tape.codes()) is not asked_before
+
     def test_a_fault_that_was_over_before_explains_nothing(self) -> None:
         tape = Tape()
         tape.fault("cut")
@@ -979,6 +1087,28 @@ class TestDuplicates:
         tape.effect("a")
 
         assert self.twice(tape).codes() == {"D"}
+
+    @pytest.mark.parametrize("renewed", [False, True])
+    def test_a_call_that_kept_a_session_silent_explains_it_until_the_next_renewal(
+        self, renewed: bool
+    ) -> None:
+        """Its opening took long, so that others found it silent before it leased anything."""
+        for call in ("open", "renew"):
+            tape = Tape()
+            tape.push("a")
+            if call == "renew":
+                tape.tell(Opened(session=1, since=tape.mono), "worker-1")
+            asked = tape.mono
+            tape.fault("slow", "worker-1", call=call)
+            if call == "open":
+                tape.tell(Opened(session=1, since=asked), "worker-1")
+            tape.pause(1.0)
+            if renewed:
+                tape.tell(Renewed(session=1, since=tape.mono), "worker-1")
+            tape.lease("a")
+            tape.run("a")
+
+            assert ("D" in self.twice(tape).codes()) is renewed, call
 
     def test_a_refused_renewal_explains_it(self) -> None:
         tape = self.twice(self.begun())

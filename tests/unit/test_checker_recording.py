@@ -17,6 +17,7 @@ from noria.backends.contract import (
     Batch,
     Change,
     Counts,
+    DocWrite,
     Ended,
     Fence,
     Hint,
@@ -29,7 +30,7 @@ from noria.backends.contract import (
     Vitals,
     WorkerCard,
 )
-from noria.errors import InvalidName, Unavailable, Unknown
+from noria.errors import Conflict, InvalidName, Unavailable, Unknown
 from noria.ids import Id, SessionId
 from noria.model.job import Lease, NewJob, Receipt
 from noria.model.outcome import Outcome, Settlement, Tally
@@ -52,7 +53,10 @@ from noria.testing.events import (
     Renewed,
     SettleEnd,
     SettleInvoke,
+    Sheet,
     SweptSome,
+    WriteEnd,
+    WriteInvoke,
 )
 from noria.testing.history import Recorder, digest, read_history
 from noria.testing.recording import RecordingBackend
@@ -119,6 +123,7 @@ def test_it_keeps_the_contract(bench: Bench) -> None:
 
 
 async def test_a_push_is_told_before_and_after(bench: Bench) -> None:
+    body = digest("json", job(A).body) or ""
     receipts = [Receipt("created", A), Receipt("existing", A, "unique")]
     bench.inner.answers["push"] = receipts
 
@@ -126,8 +131,10 @@ async def test_a_push_is_told_before_and_after(bench: Bench) -> None:
 
     assert told == receipts
     assert bench.facts() == [
-        PushInvoke(id=A.hex(), task="t", queue="q", unique="k", delay=2.0, attempts=5, crash_budget=3),
-        PushInvoke(id=B.hex(), task="t", queue="q", attempts=3, crash_budget=3),
+        PushInvoke(
+            id=A.hex(), task="t", queue="q", unique="k", delay=2.0, attempts=5, crash_budget=3, body=body
+        ),
+        PushInvoke(id=B.hex(), task="t", queue="q", attempts=3, crash_budget=3, body=body),
         PushEnd(id=A.hex(), end="ok", status="created", stands=A.hex()),
         PushEnd(id=B.hex(), end="ok", status="existing", stands=A.hex(), why="unique"),
     ]
@@ -166,14 +173,51 @@ async def test_a_call_that_raises_is_told_as_what_it_leaves(
     assert lost == ([LeaseLost(session=S)] if end == "info" else [])
 
 
+async def test_documents_are_told_with_the_jobs_that_they_go_along_with(bench: Bench) -> None:
+    doc = DocWrite("slot", "noon", b"x", if_version=0)
+    bench.inner.answers["push"] = [Receipt("created", A)]
+    sheets = (Sheet("slot noon", digest("", b"x") or "", 0),)
+
+    await bench.backend.push([job(A)], [doc])
+
+    along = [fact for fact in bench.facts() if isinstance(fact, WriteInvoke | WriteEnd)]
+    assert along == [
+        WriteInvoke(sheets=sheets, jobs=(A.hex(),)),
+        WriteEnd(sheets=sheets, jobs=(A.hex(),), end="ok"),
+    ]
+
+
+@pytest.mark.parametrize("error", [Conflict("x"), Unavailable("x")])
+async def test_documents_that_were_not_written_are_told_as_failed(bench: Bench, error: Exception) -> None:
+    bench.inner.answers = {"push": error, "write": error}
+    doc = DocWrite("slot", "noon", b"x", if_version=0)
+
+    for call in (bench.backend.push([job(A)], [doc]), bench.backend.write([doc])):
+        with pytest.raises(type(error)):
+            await call
+
+    assert [fact.end for fact in bench.facts() if isinstance(fact, WriteEnd)] == ["fail", "fail"]
+
+
 async def test_leases_are_told_one_by_one(bench: Bench) -> None:
     tally = Tally(spent=2, attempts=5, crashes=1)
-    lease = Lease(id=A, starts=4, task="t", queue="q", body=b"", codec="json", tally=tally)
+    lease = Lease(id=A, starts=4, task="t", queue="q", body=b"[7]", codec="json", tally=tally)
     bench.inner.answers["lease"] = Batch([lease])
 
     await bench.backend.lease(S, [], 1, 0.0)
 
-    assert bench.facts() == [Leased(id=A.hex(), session=S, starts=4, spent=2, crashes=1)]
+    (fact,) = bench.facts()
+    assert fact == Leased(
+        id=A.hex(),
+        session=S,
+        starts=4,
+        spent=2,
+        crashes=1,
+        queue="q",
+        since=fact.since,
+        body=digest("json", b"[7]") or "",
+    )
+    assert fact.since == bench.clock.monotonic()
 
 
 async def test_a_settle_is_told_with_its_verdict(bench: Bench) -> None:
@@ -206,8 +250,8 @@ async def test_the_life_of_a_session_is_told(bench: Bench) -> None:
     await bench.backend.end(S, if_beat=3, started=[Fence(B, 1)])
 
     assert bench.facts() == [
-        Opened(session=S, worker="w", ttl=3.0),
-        Renewed(session=S, lost=True),
+        Opened(session=S, worker="w", ttl=3.0, since=1000.0),
+        Renewed(session=S, lost=True, since=1000.0),
         Recalled(session=S, known=(A.hex(),)),
         EndInvoke(session=S, started=(B.hex(),)),
         EndEnd(session=S, end="ok", ended=True, first=True, crashed=2, released=3),
@@ -280,14 +324,14 @@ async def test_outcomes_in_hints_are_told(bench: Bench) -> None:
 async def test_calls_pass_through_unchanged(bench: Bench) -> None:
     bench.inner.answers = {"find": "page", "overdue": ["s"], "notify": None, "start": None, "aclose": None}
 
-    assert await bench.backend.find("query", A, 3) == "page"
+    assert await bench.backend.find("query", A, 3, parts=Parts.BODY) == "page"
     assert await bench.backend.overdue() == ["s"]
     await bench.backend.notify("custom:a", b"x")
     await bench.backend.start()
     await bench.backend.aclose()
 
     assert bench.inner.asked == [
-        ("find", ("query", A, 3)),
+        ("find", ("query", A, 3, Parts.BODY, False)),
         ("overdue", ()),
         ("notify", ("custom:a", b"x")),
         ("start", ()),

@@ -75,6 +75,15 @@ def test_words_that_do_not_fit_are_told(words: list[str], told: str) -> None:
         from_words(MANY, words)
 
 
+@pytest.mark.parametrize("text", ['{"x":1,"x":2}', '[{"a":{"x":1,"y":2,"x":1}}]'])
+def test_a_name_is_given_once_in_json_too(text: str) -> None:
+    with pytest.raises(InvalidInput, match="'x' is given twice in one object"):
+        from_json(text)
+    with pytest.raises(InvalidInput, match="'x' is given twice in one object"):
+        from_words(MANY, [f"any_={text}"])
+    assert from_words(MANY, [f"s={text}"]) == {"s": text}
+
+
 def test_json_is_by_name_or_by_position() -> None:
     assert from_json('{"a": 1}') == ((), {"a": 1})
     assert from_json("[1, 2]") == ((1, 2), {})

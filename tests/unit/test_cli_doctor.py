@@ -9,12 +9,23 @@ from typing import Any
 import apsw
 import pytest
 
-from noria.backends.contract import Counts, Overdue, QueueCounts, Vitals, WorkerCard, WorkerLine
+from noria.app.config import runtime_folder
+from noria.backends.contract import (
+    Counts,
+    Kin,
+    Overdue,
+    QueueCounts,
+    Tallied,
+    Vitals,
+    WorkerCard,
+    WorkerLine,
+)
 from noria.cli import checks_host, checks_store, checks_work
 from noria.cli.finding import Finding, Mark
 from noria.ids import SessionId
 from noria.model.state import State
-from tests.unit.test_cli_jobview import record
+from noria.worker.journal import FileJournals
+from noria.worker.outside import JOURNALS
 
 GIB = 1024**3
 
@@ -103,13 +114,65 @@ def test_sessions_of_the_dead_and_clocks_that_jumped() -> None:
 
 
 def test_jobs_whose_task_nobody_knows() -> None:
-    parked = record(state=State.PARKED, task="old")
-    queued = record(task="send")
-    [found] = checks_work.check_tasks([parked, parked, queued], [worker()], ())
+    parked = Kin("old", State.PARKED, 2)
+    queued = Kin("send", State.QUEUED, 1)
+    [found] = checks_work.check_tasks(Tallied(3, kin=[parked, queued]), [worker()], ())
     assert found.mark is Mark.WARNING
     assert found.text.startswith("2 waiting jobs of task old")
-    assert "of this application" in checks_work.check_tasks([parked], [], ("old",))[0].fix
-    assert marks(checks_work.check_tasks([queued], [worker()], ())) == [Mark.OK]
+    assert "of this application" in checks_work.check_tasks(Tallied(2, kin=[parked]), [], ("old",))[0].fix
+    assert marks(checks_work.check_tasks(Tallied(1, kin=[queued]), [worker()], ())) == [Mark.OK]
+
+
+@pytest.mark.parametrize("limit", ["capped", "scan_limited"])
+def test_a_count_that_may_go_on_says_so(limit: str) -> None:
+    waiting = Tallied(10_000, kin=[Kin("old", State.QUEUED, 10_000)], **{limit: True})
+    [found] = checks_work.check_tasks(waiting, [worker()], ())
+    assert found.text.startswith("at least 10,000 waiting jobs of task old")
+
+
+def test_jobs_of_one_task_in_several_states_are_one_count() -> None:
+    kin = [Kin("old", State.PARKED, 2_000), Kin("old", State.QUEUED, 1_001)]
+    [found] = checks_work.check_tasks(Tallied(3_001, kin=kin), [worker()], ())
+    assert found.text.startswith("3,001 waiting jobs of task old")
+
+
+@pytest.mark.parametrize("target", ["nowhere/x.db", "l.db"])
+def test_a_link_that_leads_nowhere_is_told(
+    short_tmp: Path, monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    monkeypatch.setenv("NORIA_RUNTIME_DIR", str(short_tmp / "run"))
+    link = short_tmp / "l.db"
+    link.symlink_to(target)
+    found = list(checks_host.check_host(link))
+    assert found[-1].mark is Mark.FAILED
+    assert "l.db" in found[-1].text
+    assert not checks_host.may_be_made(link)
+
+
+def test_a_link_to_a_store_that_can_be_made_is_fine(short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NORIA_RUNTIME_DIR", str(short_tmp / "run"))
+    (short_tmp / "real").mkdir()
+    link = short_tmp / "l.db"
+    link.symlink_to("real/x.db")
+    assert Mark.FAILED not in marks(checks_host.check_host(link))
+    assert checks_host.may_be_made(link)
+
+
+def test_workers_with_another_runtime_folder_are_told(
+    short_tmp: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each live worker keeps its journal in the folder in which hints meet."""
+    monkeypatch.setenv("NORIA_RUNTIME_DIR", str(short_tmp / "run"))
+    store = short_tmp / "x.db"
+    session = SessionId(1)
+    [apart] = checks_host.check_meeting(store, [worker()], 100.0)
+    assert (apart.mark, "NORIA_RUNTIME_DIR" in apart.fix) == (Mark.WARNING, True)
+    assert checks_host.check_meeting(store, [worker()], 1.0) == []
+    assert checks_host.check_meeting(store, [], 100.0) == []
+
+    journal = FileJournals(runtime_folder(store) / JOURNALS, "h").create(session, 1)
+    assert marks(checks_host.check_meeting(store, [worker()], 100.0)) == [Mark.OK]
+    journal.close()
 
 
 def test_queues_that_nobody_serves_and_dead_letters() -> None:

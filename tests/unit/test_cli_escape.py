@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noria.cli.escape import cut, lines, one_line, without_secrets
-from noria.cli.output import embed, to_json
+from noria.cli.output import to_json
+from noria.front.resources import embed
 
 HOSTILE = "a\x1b[31m\r\nb\x07\x9b2J\u202e\u2028\ud800"
 
@@ -41,6 +42,11 @@ def test_cut_keeps_its_width(text: str, width: int) -> None:
         ("amqp://me:a:b@c@host", "amqp://***@host"),
         ("https://h/x?token=abc&y=2", "https://h/x?token=***&y=2"),
         ("sqlite:///noria.db", "sqlite:///noria.db"),
+        ("as in redis://:PASSWORD@HOST", "as in redis://:PASSWORD@HOST"),
+        ("redis://USER:PASSWORD@HOST:PORT/DATABASE, and", "redis://USER:PASSWORD@HOST:PORT/DATABASE, and"),
+        ("redis://:PASSWORD@more@host", "redis://***@host"),
+        ("redis://:PASSWORD1@host", "redis://***@host"),
+        ("redis://me:PASSWORD@host", "redis://***@host"),
         ("mail a@b.c", "mail a@b.c"),
     ],
 )

@@ -11,8 +11,8 @@ import pytest
 
 from noria import errors
 from noria.cli import main
-from noria.cli.exits import LATER, MEANINGS, ExitCode, ImportFault, NoAnswer, Stop, code_of, table
-from noria.worker.worker import WorkerFault
+from noria.cli.exits import MEANINGS, ExitCode, ImportFault, NoAnswer, Stop, code_of, table
+from noria.worker.ending import WorkerFault
 
 
 @pytest.mark.parametrize(
@@ -54,13 +54,30 @@ def test_a_fault_of_a_worker_means_what_its_part_died_of() -> None:
 def test_every_code_has_a_meaning_and_stands_in_the_table() -> None:
     assert set(MEANINGS) == set(ExitCode)
     shown = {int(line.split()[0]) for line in table()}
-    assert shown == {int(code) for code in ExitCode if code not in LATER}
+    assert shown == {int(code) for code in ExitCode}
+
+
+@pytest.mark.parametrize("command", [*main.COMMANDS, "", "no-such-command"])
+@pytest.mark.parametrize("before", [[], ["--app"], ["--url"]])
+def test_bytes_that_are_no_text_are_wrong_use_of_every_command(
+    command: str, before: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main.run([*filter(None, [command]), *before, "caf\udce9"]) is ExitCode.USAGE
+    assert "is not UTF-8 text: b'caf\\xe9'" in capfd.readouterr().err
+
+
+def test_an_environment_variable_that_is_no_text_is_named(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("NORIA_APP", "caf\udce9")
+    assert main.run(["jobs"]) is ExitCode.USAGE
+    assert "NORIA_APP is not UTF-8 text" in capfd.readouterr().err
 
 
 def test_help_shows_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["--help"]) == 0
     text = capsys.readouterr().out
-    assert all(re.search(rf"^ +{int(code)} ", text, re.MULTILINE) for code in ExitCode if code not in LATER)
+    assert all(re.search(rf"^ +{int(code)} ", text, re.MULTILINE) for code in ExitCode)
 
 
 def test_wrong_use_is_2_and_says_so_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib import metadata
 
 import click
 import pytest
 
 from noria.cli import main
-from noria.cli.flags import Command, CommonFlag, Flags, Group, common_flags, flags_of
+from noria.cli.command import Command, Group
+from noria.cli.flags import CommonFlag, Flags, common_flags, flags_of
 
 
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> list[Flags]:
     found: list[Flags] = []
 
-    @click.command(cls=Command)
+    @click.command(cls=Command, use="reads")
     @click.pass_context
     def probe(ctx: click.Context) -> None:
         found.append(flags_of(ctx))
@@ -122,3 +124,28 @@ def test_nothing_is_imported_before_it_is_wanted(code: str, unwanted: tuple[str,
         [sys.executable, "-c", check], capture_output=True, text=True, timeout=30, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_the_version_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["--version"]) == 0
+    assert capsys.readouterr().out == f"noria {metadata.version('noria')}\n"
+
+
+def test_an_environment_variable_does_not_ask_for_the_version(
+    seen: list[Flags], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NORIA_VERSION", "1")
+    assert main.run(["probe"]) == 0
+    assert len(seen) == 1
+
+
+def test_the_package_runs_as_the_program() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "noria", "--version"], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"noria {metadata.version('noria')}\n", "")
+    refused = subprocess.run(
+        [sys.executable, "-m", "noria", "nothing"], capture_output=True, text=True, timeout=60
+    )
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("Usage: noria ")

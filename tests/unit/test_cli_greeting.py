@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 
+import msgspec
 import pytest
 
+import noria.testing
 from noria.app.application import Noria
 from noria.app.signature import read_signature
 from noria.backends.contract import Counts, QueueCounts
 from noria.cli import greeting
 from noria.cli.arguments import from_words
+from noria.cli.front import Site
 from noria.cli.greeting import Facts
 from noria.model.state import State
 from noria.worker import WorkerSettings
@@ -18,7 +22,8 @@ from noria.worker import WorkerSettings
 
 def facts(**given: object) -> Facts:
     fields = {
-        "store": "sqlite, /x/noria.db, 1 KiB", "durability": "survives", "tasks": ("add",), "queues": ("default",),
+        "store": "sqlite, /x/noria.db, 1 KiB", "reach": "single machine", "durability": "survives",
+        "tasks": ("add",), "queues": ("default",),
         "waiting": "nothing", "warnings": (), "settings": WorkerSettings(concurrency=5, threads=2), "attempt": None,
     }  # fmt: skip
     return Facts(**{**fields, **given})  # type: ignore[arg-type]  # fields of a test
@@ -26,7 +31,18 @@ def facts(**given: object) -> Facts:
 
 def test_it_is_under_20_lines_whatever_there_is() -> None:
     many = tuple(f"task{n}" for n in range(500))
-    text = list(greeting.lines(facts(tasks=many, queues=many, warnings=many, attempt=("noria enqueue", "3"))))
+    text = list(
+        greeting.lines(
+            facts(
+                tasks=many,
+                queues=many,
+                warnings=many,
+                attempt=("noria enqueue", "3"),
+                api="here",
+                curl="curl",
+            )
+        )
+    )
     assert len(text) < 20
     assert max(map(len, text)) < 300
     assert any("and 492 more" in line for line in text)
@@ -41,6 +57,72 @@ def test_it_says_what_there_is() -> None:
         "again stops now",
     ):
         assert part in text
+
+
+@pytest.mark.parametrize(
+    ("url", "reach"),
+    [
+        ("sqlite:///shop.db", "single machine"),
+        ("redis://:s3cret@cache.example:6379/1?namespace=shop", "any number of machines"),
+        ("postgresql://shop:s3cret@db.example/shop", "any number of machines"),
+        (None, ""),
+    ],
+)
+def test_it_knows_on_how_many_machines_workers_may_be(url: str | None, reach: str) -> None:
+    store, found = greeting.store_of(url)
+
+    assert found == reach
+    assert "s3cret" not in store
+
+
+@pytest.mark.parametrize("reach", ["any number of machines", ""])
+def test_it_says_on_how_many_machines_workers_may_be(reach: str) -> None:
+    text = [line.strip() for line in greeting.lines(facts(reach=reach))]
+
+    assert (f"{reach}; survives" if reach else "survives") in text
+
+
+def test_it_says_how_many_timers_there_are_only_if_there_are_some() -> None:
+    assert "1 queue: default; 2 schedules (next in 41 s)" in "\n".join(
+        greeting.lines(facts(timers="2 schedules (next in 41 s)"))
+    )
+    assert "schedule" not in "\n".join(greeting.lines(facts()))
+
+
+async def timers_at(now: float, *, paused: bool = False, others: bool = False) -> str:
+    """What is said of an hourly timer of code and one that a person made, a day apart."""
+    app = Noria()
+
+    @app.every("1h")
+    @app.task
+    async def tick() -> None: ...
+
+    async with noria.testing.run(app) as t:
+        await t.advance(1)
+        await app.schedules.put("daily", tick, every="1d")
+        if paused:
+            await app.schedules.pause("tick")
+        stored = await app.schedules.list()
+        if others:
+            stored = [msgspec.structs.replace(each, source="code", name="x" + each.name) for each in stored]
+        return greeting.timers_of(stored, app.declared_schedules(), now)
+
+
+async def test_timers_of_code_and_of_people_are_counted_with_the_soonest_slot() -> None:
+    assert await timers_at(86_400.0 - 41) == "2 schedules (next in 41 s)"
+
+
+async def test_a_timer_that_is_paused_is_not_next() -> None:
+    assert (await timers_at(0.0, paused=True)).startswith("2 schedules (next in ")
+    assert await timers_at(0.0, paused=True) != await timers_at(0.0)
+
+
+async def test_timers_of_code_that_is_not_here_are_not_counted() -> None:
+    assert await timers_at(3_600.0 - 5, others=True) == "1 schedule (next in 5 s)"
+
+
+def test_without_timers_nothing_is_said() -> None:
+    assert greeting.timers_of([], {}, 0.0) == ""
 
 
 def application() -> Noria:
@@ -110,3 +192,55 @@ def test_work_that_nobody_here_does_is_a_warning() -> None:
 )
 def test_what_waits_is_summed_up(queues: dict[str, QueueCounts], text: str) -> None:
     assert greeting._waiting(Counts(queues, [])) == text
+
+
+HERE = Site(url="http://127.0.0.1:8080", port=8080)
+
+
+def test_over_http_a_task_that_is_safe_is_read_and_another_is_posted_to() -> None:
+    app = application()
+    assert greeting.curl(app.tasks, HERE) == (
+        "curl http://127.0.0.1:8080/v1/call/greet -H 'Content-Type: application/json' -d '{\"name\":\"hello\"}'"
+    )
+
+    @app.task(safe=True)
+    async def find(text: str, limit: int) -> str:
+        return text * limit
+
+    assert greeting.curl(app.tasks, HERE) == "curl 'http://127.0.0.1:8080/v1/call/find?text=hello&limit=3'"
+    assert greeting.curl({}, HERE) is None
+    assert greeting.curl(app.tasks, Site(missing="uvicorn")) is None
+
+
+def test_a_task_that_is_safe_comes_before_others_that_answer() -> None:
+    app = application()
+
+    @app.task(safe=True)
+    async def find() -> str:
+        return "found"
+
+    found = greeting.attempt(app.tasks, name="a.py", url=None)
+    assert found is not None
+    assert found[0].startswith("noria enqueue find ")
+    assert greeting.curl(app.tasks, HERE) == "curl http://127.0.0.1:8080/v1/call/find"
+
+
+def test_where_a_key_is_asked_for_the_command_has_it_from_the_environment() -> None:
+    found = greeting.curl(application().tasks, replace(HERE, locked=True))
+    assert found is not None
+    assert found.endswith(' -H "Authorization: Bearer $NORIA_API_KEY"')
+
+
+@pytest.mark.parametrize(
+    ("site", "parts"),
+    [
+        (HERE, ("http://127.0.0.1:8080, documented at http://127.0.0.1:8080/docs; no key is needed",)),
+        (replace(HERE, url="http://127.0.0.1:8081"), ("http://127.0.0.1:8081 (8080 is taken)",)),
+        (replace(HERE, locked=True), ("with a key",)),
+        (Site(missing="uvicorn"), ("none", "uvicorn", "pip install noria[serve]")),
+    ],
+)
+def test_it_says_where_the_front_is_or_why_there_is_none(site: Site, parts: tuple[str, ...]) -> None:
+    text = greeting.told(site)
+    assert all(part in text for part in parts), text
+    assert ("taken" in text) == (site.url.endswith("8081"))

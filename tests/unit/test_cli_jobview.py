@@ -8,13 +8,15 @@ import pytest
 from msgspec.structs import replace
 
 from noria import ids
-from noria.backends.contract import QueueCounts
-from noria.cli import jobview
+from noria.backends.contract import Counts, Paused, QueueCounts
+from noria.cli import jobview, queues
+from noria.cli.flags import Flags
 from noria.cli.kin import grouped
-from noria.cli.output import to_json
-from noria.cli.resources import fingerprint, job_resource, queue_resource, summary
+from noria.cli.output import Output, to_json
 from noria.cli.traces import own_frame
+from noria.front.resources import job_resource, queue_resource, summary
 from noria.ids import Id
+from noria.model.fingerprint import fingerprint
 from noria.model.job import Extras, Record, Start
 from noria.model.outcome import Failure, Outcome, Tally
 from noria.model.state import State
@@ -68,6 +70,32 @@ def test_a_failed_job_tells_everything() -> None:
     assert text.index("mail.py:40") < text.index("Traceback")
 
 
+EVIDENCE = (
+    "worker process 4711 was killed while it ran start 1 of this job, as its journal shows "
+    "(on build-7.example.org, process 4711, signal 9 (SIGKILL), 812 MiB of memory); "
+    "see 01990f2e-1234-7abc-8def-0123456789ab"
+)
+CRASHED = replace(
+    FAILED, log=(Start(1, Outcome.CRASHED, 1_000_000.5, 1_000_002.0, "w1", Failure("crash", EVIDENCE)),)
+)
+
+
+def test_the_evidence_of_a_crash_is_told_whole() -> None:
+    assert f"start 1 on w1 crashed: {EVIDENCE}" in story(CRASHED)
+
+
+@pytest.mark.parametrize("width", [30, 40, 80, 120])
+def test_on_a_terminal_it_is_wrapped_and_still_whole(width: int) -> None:
+    lines = list(jobview.story(CRASHED, NOW, "failed because", width))
+    first = next(number for number, line in enumerate(lines) if line.endswith("start 1 on w1 crashed:"))
+    after = next(number for number, line in enumerate(lines) if number > first and " failed" in line)
+    reason = lines[first + 1 : after]
+
+    assert " ".join(line.strip() for line in reason) == EVIDENCE
+    assert all(line.startswith("   ") for line in reason)
+    assert all(len(line) <= max(width, 48) for line in reason)
+
+
 @pytest.mark.parametrize(
     ("state", "verbs"),
     [
@@ -101,7 +129,7 @@ def test_a_running_job_has_its_present_start() -> None:
 def test_large_and_strange_values_are_named_not_dumped() -> None:
     assert "characters more" in story(record(body=b'"' + b"x" * 10_000 + b'"'))
     assert "3 bytes of msgpack" in story(record(body=b"\x81\xa1a", codec="msgpack"))
-    assert "bytes that are no JSON" in story(record(body=b"\xff"))
+    assert "1 byte of what is no JSON" in story(record(body=b"\xff"))
 
 
 def test_nothing_in_a_story_or_row_steers_a_terminal() -> None:
@@ -161,4 +189,24 @@ def test_json_of_a_queue_counts_its_states() -> None:
     counts = QueueCounts({State.QUEUED: 3, State.RUNNING: 0}, dead=1, oldest_ready=2.5)
     assert queue_resource("mail", counts, []) == {
         "name": "mail", "counts": {"queued": 3}, "dead": 1, "oldest_ready_seconds": 2.5, "consumers": 0,
+        "paused": None,
     }  # fmt: skip
+
+
+def test_json_of_a_paused_queue_says_who_why_and_how_long() -> None:
+    counts = QueueCounts({}, paused=Paused("it is down", "alice", 0.0, 60.0))
+    assert queue_resource("mail", counts, [])["paused"] == {
+        "by": "alice", "reason": "it is down", "since": "1970-01-01T00:00:00.000Z", "until": "1970-01-01T00:01:00.000Z",
+    }  # fmt: skip
+
+
+def test_a_paused_queue_is_told_to_people_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    paused = QueueCounts({State.QUEUED: 1}, paused=Paused("the gateway is down", "alice", 0.0, 60.0))
+
+    queues.show(Output(Flags()), Counts({"mail": paused, "other": QueueCounts({})}, []), 0.0)
+
+    told = capsys.readouterr().out
+    assert (
+        "queue 'mail' is paused by alice because the gateway is down, until 1970-01-01 00:01:00 UTC" in told
+    )
+    assert "'other'" not in told

@@ -75,7 +75,12 @@ LOADERS = {
     "noria.app.locate.locate",
     "runpy.run_path",
 }
-PLACES = {"src/noria/app/locate.py", "src/noria/cli/loading.py", "src/noria/cli/main.py"}
+PLACES = {
+    "src/noria/app/locate.py",
+    "src/noria/app/child.py",  # a process is told by its worker what the command line named
+    "src/noria/cli/loading.py",
+    "src/noria/cli/main.py",
+}
 
 
 def test_nothing_else_loads_code_by_name() -> None:

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria.cli.quantities import age, count, duration, moment, read_seconds, size
+from noria.cli.quantities import age, count, duration, read_seconds, size
+from noria.clock import moment
 from noria.errors import InvalidInput
 
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from noria.codecs import DEFAULT, Misfit, Oversize, find_codec
 from noria.codecs.depth import deeper_than
+from noria.codecs.json import _loses_keys
 from noria.model.limits import MAX_BODY, MAX_DEPTH
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
@@ -48,6 +49,10 @@ class Point(msgspec.Struct):
 
 class Strict(msgspec.Struct, forbid_unknown_fields=True):
     name: str
+
+
+class Wrapped(msgspec.Struct):
+    inner: Any
 
 
 class Model(pydantic.BaseModel):
@@ -138,6 +143,38 @@ def test_integers_beyond_64_bits_survive(integer: int) -> None:
 def test_nan_and_infinity_are_refused_wherever_they_are(number: float, wrap: Any) -> None:
     with pytest.raises(Misfit, match="NaN or infinity"):
         DEFAULT.encode([None, wrap(number)], MAX_BODY)
+
+
+@pytest.mark.parametrize(
+    "keys", [(1, "1"), (1.5, "1.5"), (Colour.RED, "red"), (uuid.UUID(int=1), str(uuid.UUID(int=1)))]
+)
+@pytest.mark.parametrize(
+    "wrap",
+    [lambda d: d, lambda d: [1, d], lambda d: {"a": {"b": d}}, lambda d: Wrapped(d), lambda d: ({}, (d,))],
+)
+def test_keys_that_are_one_in_json_are_refused_wherever_they_are(keys: tuple[Any, Any], wrap: Any) -> None:
+    with pytest.raises(Misfit, match="same text in JSON"):
+        DEFAULT.encode(wrap(dict.fromkeys(keys, 2)), MAX_BODY)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {1: 2, 2: 3},
+        {1: 2, "x": 3},
+        {"1": {1: 2}},
+        [{1: 2}, {"1": 2}],
+        Wrapped({1: {1: 2}}),
+        msgspec.Raw(b'{"a": 1}'),
+    ],
+)
+def test_keys_that_stay_apart_are_written(value: Any) -> None:
+    assert DEFAULT.encode(value, MAX_BODY)
+
+
+@given(plain)
+def test_no_plain_value_is_taken_for_one_that_loses_keys(value: Any) -> None:
+    assert not _loses_keys(value, DEFAULT.encode(value, MAX_BODY))
 
 
 def test_none_beside_numbers_is_no_nan() -> None:
@@ -257,8 +294,8 @@ GOOD: dict[str, Any] = {
         ({"items": [{"price": "1", "name": 53}]}, "items[0].name"),
         ({"items": [{"price": "1"}]}, "items[0].name"),
         ({"id": "s3cret"}, "id"),
-        ({"model": {"n": "s3cret"}}, "model"),
-        ({"model": {"n": 531}}, "model"),
+        ({"model": {"n": "s3cret"}}, "model.n"),
+        ({"model": {"n": 531}}, "model.n"),
         ({"fussy": {"n": 531}}, "fussy"),
         ({"fussy": {"n": -531}}, ""),
         ({"count": {"x": "s3cret"}}, "count[...]"),

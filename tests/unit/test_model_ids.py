@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import uuid
 from collections.abc import Iterator
@@ -131,3 +133,33 @@ def test_jitter_is_repeatable_from_its_entropy() -> None:
 def test_an_id_is_read_only_in_the_form_in_which_ids_are_written(text: str) -> None:
     with pytest.raises(InvalidInput):
         from_text(text)
+
+
+_FORKS = """
+import os, sys
+from noria.ids import IdSource
+
+class Still:
+    def wall(self):
+        return 1_800_000_000.0
+
+source = IdSource(Still())
+source.next()
+for _ in range(2):
+    if os.fork() == 0:
+        os.write(1, b"".join(source.next().hex().encode() + b"\\n" for _ in range(50)))
+        os._exit(0)
+for _ in range(2):
+    os.wait()
+os.write(1, b"".join(source.next().hex().encode() + b"\\n" for _ in range(50)))
+"""
+
+
+def test_children_forked_at_once_and_their_parent_share_no_id() -> None:
+    """As servers do that load the application first and fork afterwards; the clock shows all of them the same time."""
+    done = subprocess.run(
+        [sys.executable, "-c", _FORKS], capture_output=True, text=True, timeout=60, check=True
+    )
+
+    ids = done.stdout.split()
+    assert (len(ids), len(set(ids))) == (150, 150)

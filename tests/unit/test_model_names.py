@@ -91,6 +91,7 @@ def test_free_text_is_printable_and_short_or_refused(text: str, limit: int) -> N
         with pytest.raises(InvalidOption) as caught:
             check_text("unique", text, limit)
         assert caught.value.field == "unique"
+        assert ("has control characters" in str(caught.value)) == (0 < len(text) <= limit)
 
 
 @pytest.mark.parametrize("value", [None, 1, b"x"], ids=lambda value: type(value).__name__)

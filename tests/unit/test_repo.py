@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
@@ -13,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from tests.support.source import ROOT
 
@@ -88,7 +90,7 @@ def unpinned(text: str) -> list[str]:
     return [line for line in requirement_lines(text) if not _PINNED.fullmatch(line)]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "requirements").glob("*.txt")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted((ROOT / "requirements").rglob("*.txt")), ids=lambda path: path.name)
 def test_every_requirement_is_pinned_with_a_hash(path: Path) -> None:
     assert requirement_lines(path.read_text()) != []
     assert unpinned(path.read_text()) == []
@@ -108,6 +110,39 @@ def test_every_dependency_is_in_the_pinned_files() -> None:
     pinned = (ROOT / "requirements/runtime.txt").read_text()
     names = [re.split(r"[^\w-]", dependency)[0] for dependency in project["dependencies"]]
     assert [name for name in names if f"{name}==" not in pinned] == [], "run tools/lock"
+
+
+FLOORS = {
+    "starlette": (
+        "0.49.1",
+        "s12: CVE-2025-62727 and CVE-2025-54121, ranges and forms that take quadratic time",
+    ),
+    "httptools": ("0.6.4", "s13: it reads requests; to be raised with each fault of it that becomes known"),
+    "apsw": ("3.51.3", "older SQLite can damage a log that several connections write"),
+}
+"""The oldest versions that users may get, and why no older ones."""
+
+
+def below(floor: str) -> str:
+    """A version just older than this one."""
+    *first, last = floor.split(".")
+    return ".".join([*first, str(int(last) - 1), "999"])
+
+
+@pytest.mark.parametrize("name", FLOORS)
+def test_dependencies_with_known_faults_are_refused(name: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared = [*project["dependencies"], *itertools.chain(*project["optional-dependencies"].values())]
+    [required] = [each for each in map(Requirement, declared) if each.name == name]
+    floor, why = FLOORS[name]
+    assert required.specifier.contains(floor), why
+    assert not required.specifier.contains(below(floor)), why
+
+
+def test_s13_the_parser_whose_framing_was_lenient_reads_no_request() -> None:
+    """CVE-2025-43859 is h11's, which uvicorn brings along."""
+    sources = [path.read_text() for path in (ROOT / "src").rglob("*.py")]
+    assert not [text for text in sources if re.search(r"(?m)^\s*(?:import|from) h11\b|h11_impl", text)]
 
 
 # ---- what people start with
@@ -138,4 +173,4 @@ def test_wheel_holds_every_file_of_the_package(tmp_path: Path) -> None:
     packed = set(zipfile.ZipFile(wheel).namelist())
     files = [path.relative_to(ROOT / "src") for path in (ROOT / "src/noria").rglob("*") if path.is_file()]
     wanted = {path.as_posix() for path in files if path.suffix != ".pyc" and "/." not in path.as_posix()}
-    assert wanted - packed == set()
+    assert (wanted | {"pytest_noria.py"}) - packed == set()

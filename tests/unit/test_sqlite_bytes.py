@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noria.backends.contract import Parts
-from noria.backends.sqlite.push import Push
-from noria.backends.sqlite.records import Get
-from noria.backends.sqlite.settings import LEASE_BYTES, SPILL
+from noria.backends.sql.push import Push
+from noria.backends.sql.records import Get
+from noria.backends.sql.settings import LEASE_BYTES
+from noria.backends.sqlite.settings import SPILL
 from noria.backends.sqlite.settle import Settle
 from noria.model.job import Extras, Record
 from noria.model.limits import MAX_BODY

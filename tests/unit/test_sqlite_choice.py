@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noria.backends.contract import Want
-from noria.backends.sqlite.choice import Candidate, Line, choose
+from noria.backends.sql.choice import Candidate, Line, choose
 from noria.model.job import Lane
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,11 +13,11 @@ import apsw
 import pytest
 
 from noria.backends.contract import Parts
+from noria.backends.sql.push import Push
+from noria.backends.sql.records import Get
+from noria.backends.sql.tallies import Count
 from noria.backends.sqlite import SqliteBackend
 from noria.backends.sqlite.faults import translate
-from noria.backends.sqlite.push import Push
-from noria.backends.sqlite.records import Get
-from noria.backends.sqlite.tallies import Count
 from noria.errors import Unavailable, Unknown
 from noria.ids import IdSource
 from noria.model.state import State
@@ -32,6 +33,48 @@ def bench(tmp_path: Path) -> Bench:
 def queued(bench: Bench) -> int:
     counts = bench.ask(Count())
     return sum(queue.states.get(State.QUEUED, 0) for queue in counts.queues.values())
+
+
+@contextmanager
+def unprivileged() -> Iterator[None]:
+    """Without the rights of root, whom no mode of a file or folder keeps out."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65_534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A folder that every user may enter and read, and only its owner may write."""
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    Bench(folder / "there.db").push()
+    for path in folder.iterdir():
+        path.chmod(0o444)
+    folder.chmod(0o555)
+    yield folder
+    folder.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("name", ["there.db", "new.db"])
+def test_a_store_that_may_not_be_written_is_told_with_its_remedies(shared: Path, name: str) -> None:
+    with unprivileged(), pytest.raises(Unavailable) as raised:
+        Bench(shared / name).push()
+
+    told = str(raised.value)
+    assert str(shared / name) in told
+    assert "give this user the right to write the file and its directory" in told
+    assert "or name a file elsewhere: NORIA_URL=sqlite:////PATH" in told
+
+
+def test_a_folder_that_is_not_there_is_told_with_its_remedies(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match="does not exist: create it, or name a file elsewhere: NORIA_URL="):
+        Bench(tmp_path / "missing" / "noria.db")
 
 
 def test_a_vanished_file_is_a_clear_failure_and_no_new_file(bench: Bench, tmp_path: Path) -> None:
@@ -57,6 +100,21 @@ def test_a_file_that_was_put_back_is_used_again(bench: Bench, tmp_path: Path) ->
     bench.push(bench.job())
 
     assert queued(bench) == 2
+
+
+async def test_a_store_that_is_reached_by_a_link_is_the_store_itself(tmp_path: Path, short_tmp: Path) -> None:
+    """SQLite names the log after the file that a link means, and the lock must be shared as well."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link.db").symlink_to(tmp_path / "real" / "noria.db")
+    clock = ManualClock()
+    backend = SqliteBackend(tmp_path / "link.db", runtime=short_tmp, clock=clock, ids=IdSource(clock))
+    await backend.start()
+
+    receipts = await backend.push([Bench().job()])
+    await backend.aclose()
+
+    assert [receipt.status for receipt in receipts] == ["created"]
+    assert [path.name for path in tmp_path.iterdir() if not path.is_dir()] == ["link.db"]
 
 
 def test_a_replaced_file_is_a_clear_failure(bench: Bench, tmp_path: Path) -> None:
@@ -140,9 +198,9 @@ def test_a_damaged_file_is_named(bench: Bench, tmp_path: Path) -> None:
     with open(tmp_path / "noria.db", "r+b") as file:
         file.seek(8192)
         file.write(os.urandom(size - 8192))
-    broken = Bench(tmp_path / "noria.db", timeout=0.1)
 
     with pytest.raises(Unavailable, match="damaged"):
+        broken = Bench(tmp_path / "noria.db", timeout=0.1)
         broken.push(broken.job())
 
 

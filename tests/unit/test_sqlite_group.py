@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from noria.backends.contract import Batch, Evidence, Vitals, Want, WorkerCard
-from noria.backends.sqlite.call import Call
-from noria.backends.sqlite.lease import Take
+from noria.backends.sql.call import Call
+from noria.backends.sql.push import Push
+from noria.backends.sql.sessions import End, Open, Renew
+from noria.backends.sql.sweep import Sweep
+from noria.backends.sql.tallies import Count
+from noria.backends.sqlite.lease import Haul, Take
 from noria.backends.sqlite.link import Link
-from noria.backends.sqlite.push import Push
-from noria.backends.sqlite.sessions import End, Open, Renew
 from noria.backends.sqlite.settle import Settle
-from noria.backends.sqlite.sweep import Sweep
-from noria.backends.sqlite.tallies import Count
 from noria.backends.sqlite.transaction import Transaction
 from noria.errors import InvalidInput
 from noria.model.state import State
@@ -33,9 +33,9 @@ def commits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     seen: list[int] = []
     write = Link.write
 
-    def counted(self: Link, run: Callable[[Transaction], Any], *, durable: bool = True) -> Any:
+    def counted(self: Link, run: Callable[[Transaction], Any], *, sync: bool = True) -> Any:
         seen.append(1)
-        return write(self, run, durable=durable)
+        return write(self, run, sync=sync)
 
     monkeypatch.setattr(Link, "write", counted)
     return seen
@@ -46,7 +46,7 @@ class Bug(Call):
 
     def run(self, work: Transaction) -> Any:
         work.moved("nowhere", None, State.QUEUED)
-        work.has_work(["nowhere"])
+        work.has_work("nowhere")
         raise ZeroDivisionError
 
 
@@ -89,7 +89,7 @@ def test_a_lease_sees_what_came_along_with_it(bench: Bench) -> None:
 
     leased, _ = bench.engine.apply([Take(session, [Want(QUEUE, 5)], 5), Push([job])])
 
-    assert ids_of(leased.leases) == [job.id]
+    assert ids_of(leased.batch.leases) == [job.id]
 
 
 def test_a_failing_call_fails_alone(bench: Bench) -> None:
@@ -101,7 +101,7 @@ def test_a_failing_call_fails_alone(bench: Bench) -> None:
     )
 
     assert types(replies)[1] is ZeroDivisionError
-    assert ids_of(replies[0]) == ids_of(replies[3].leases) == [job.id]
+    assert ids_of(replies[0]) == ids_of(replies[3].batch.leases) == [job.id]
     assert not replies[2].lost
     assert "nowhere" not in bench.ask(Count()).queues
 
@@ -111,7 +111,7 @@ def test_a_failing_call_leaves_no_hints(bench: Bench) -> None:
 
     bench.engine.apply([Bug(), Push([bench.job()])])
 
-    assert bench.engine.take_notes() == [(f"queue:{QUEUE}", b"")]
+    assert bench.engine.take_notes() == [(f"queue:{QUEUE}", b"0")]
 
 
 def test_a_caller_who_is_at_fault_is_alone_with_it(bench: Bench) -> None:
@@ -130,7 +130,7 @@ def test_a_worker_with_nothing_to_do_writes_nothing(bench: Bench, commits: list[
         [Take(session, [Want(QUEUE, 5)], 5), Sweep(100), Take(session, [Want(QUEUE, 5)], 5)]
     )
 
-    assert replies[0] == Batch([])
+    assert replies[0] == Haul(Batch([]), all=True)
     assert commits == []
 
 
@@ -142,7 +142,7 @@ def test_one_lease_with_work_does_not_hold_up_one_without(bench: Bench) -> None:
         [Take(session, [Want("empty", 5)], 5), Take(session, [Want(QUEUE, 5)], 5)]
     )
 
-    assert (len(idle.leases), len(busy.leases)) == (0, 1)
+    assert (len(idle.batch.leases), len(busy.batch.leases)) == (0, 1)
 
 
 def test_a_reply_that_cannot_be_made_does_not_repeat_what_is_committed(

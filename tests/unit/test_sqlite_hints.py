@@ -12,10 +12,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from noria.backends.bus import BACKLOG, Bus, Listener
 from noria.backends.contract import Batch, Outline, Want
+from noria.backends.sql.outlines import pack
 from noria.backends.sqlite import SqliteBackend
-from noria.backends.sqlite.bus import BACKLOG, Bus, Listener
-from noria.backends.sqlite.outlines import pack
 from noria.backends.sqlite.sockets import Mailbox, Post, remove_stale
 from noria.clock import SystemClock
 from noria.errors import ConfigError

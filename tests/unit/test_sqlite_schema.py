@@ -13,7 +13,7 @@ from noria.backends.sqlite.connection import check_library
 from noria.backends.sqlite.link import Link
 from noria.backends.sqlite.settings import Settings
 from noria.backends.sqlite.statements import migrations
-from noria.errors import ConfigError
+from noria.errors import ConfigError, Unavailable
 from tests.support.manual import ManualClock
 
 NEWEST = max(migrations())
@@ -135,7 +135,7 @@ def test_a_file_that_is_no_database_is_refused_untouched(tmp_path: Path) -> None
 
 
 def test_a_missing_directory_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"nowhere.*does not exist: create it first"):
+    with pytest.raises(Unavailable, match=r"nowhere.*does not exist: create it, or name"):
         opened(tmp_path / "nowhere" / "noria.db")
 
 

@@ -11,15 +11,15 @@ from typing import Any, cast
 
 import pytest
 
+from noria.backends.bus import Note
 from noria.backends.contract import Batch
-from noria.backends.sqlite.call import Call
-from noria.backends.sqlite.engine import Engine
-from noria.backends.sqlite.lease import Take
-from noria.backends.sqlite.outlines import Note
-from noria.backends.sqlite.push import Push
+from noria.backends.sql.call import Call
+from noria.backends.sql.engine import Engine
+from noria.backends.sql.push import Push
+from noria.backends.sql.tallies import Count
+from noria.backends.sql.thread import ThreadDesk
+from noria.backends.sqlite.lease import Haul, Take
 from noria.backends.sqlite.settings import Settings
-from noria.backends.sqlite.tallies import Count
-from noria.backends.sqlite.thread import ThreadDesk
 from noria.errors import ConfigError, Unavailable, Unknown
 from noria.ids import Id, SessionId
 from noria.model.job import Lease
@@ -48,11 +48,14 @@ class StubEngine:
     def close(self) -> None:
         self.closed.set()
 
-    def apply(self, calls: Sequence[Call]) -> list[Any]:
+    def commit(self, calls: Sequence[Call]) -> list[Any]:
         self.groups.append(list(calls))
         self.busy.release()
         assert self.go.acquire(timeout=BOUND)
         return [self.reply] * len(calls)
+
+    def land(self, calls: Sequence[Call], replies: list[Any]) -> list[Any]:
+        return replies
 
     def take_notes(self) -> list[Note]:
         return [("queue:mail", b"")]
@@ -98,10 +101,9 @@ async def desk() -> AsyncIterator[Desk]:
         yield desk
 
 
-def leases() -> Batch:
-    return Batch(
-        [Lease(id=Id(b"i" * 16), starts=1, task="t", queue="q", body=b"", codec="json", tally=Tally())]
-    )
+def leases() -> Haul:
+    lease = Lease(id=Id(b"i" * 16), starts=1, task="t", queue="q", body=b"", codec="json", tally=Tally())
+    return Haul(Batch([lease]), all=True)
 
 
 def take() -> Take:
@@ -193,7 +195,7 @@ async def test_leases_that_come_too_late_are_not_lost(desk: Desk) -> None:
     desk.engine.go.release(2)
     await desk.ask(Push([]))
 
-    assert desk.unheard == [desk.engine.reply]
+    assert desk.unheard == [desk.engine.reply.batch]
 
 
 async def test_leases_that_come_in_the_very_turn_of_the_cancellation_are_not_lost(desk: Desk) -> None:
@@ -212,7 +214,7 @@ async def test_leases_that_come_in_the_very_turn_of_the_cancellation_are_not_los
     (answer,) = await settled(cancelled)
 
     assert isinstance(answer, asyncio.CancelledError)
-    assert desk.unheard == [desk.engine.reply]
+    assert desk.unheard == [desk.engine.reply.batch]
 
 
 async def test_closing_turns_away_what_waits_and_finishes_what_runs(desk: Desk) -> None:

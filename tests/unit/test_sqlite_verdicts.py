@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from noria.backends.sqlite.rows import HELD, Running
+from noria.backends.ends import storable
+from noria.backends.sql.rows import HELD, Running
+from noria.backends.sql.verdicts import respecting_cancel, row_after
 from noria.backends.sqlite.settings import Settings
-from noria.backends.sqlite.verdicts import respecting_cancel, row_after, storable
 from noria.model.job import Start, rank
 from noria.model.limits import MAX_BODY
 from noria.model.outcome import End, Failure, Outcome, Settlement
@@ -21,7 +22,7 @@ SETTINGS = Settings(path="noria.db", runtime=Path("unused"))
 WHY = Failure.of("exception", "boom")
 COUNTERS = ["spent", "crashes", "releases", "snoozes"]
 COLUMNS = ["id", "state", *COUNTERS, "rank", "due", "lapse", "dead", "finished", "prune_at"]
-COLUMNS += ["failure", "log", "session"]
+COLUMNS += ["failure", "log", "session", "fingerprint"]
 
 
 def running(**fields: Any) -> Running:
@@ -108,18 +109,18 @@ def test_the_log_tells_of_the_start() -> None:
 
 @pytest.mark.parametrize("state", [State.RETRYING, State.QUEUED, State.SCHEDULED, State.PARKED])
 def test_a_job_to_be_cancelled_does_not_run_again(state: State) -> None:
-    end = respecting_cancel(End(Outcome.FAILED, state, failure=WHY), running(cancelling=1))
+    end = respecting_cancel(End(Outcome.FAILED, state, failure=WHY), running(cancel="why"))
 
     assert (end.outcome, end.state) == (Outcome.FAILED, State.CANCELLED)
     assert end.failure is not None
-    assert end.failure.reason == "cancelled"
+    assert (end.failure.reason, end.failure.message) == ("cancelled", "why")
 
 
 @pytest.mark.parametrize("state", [State.SUCCEEDED, State.FAILED, State.CANCELLED, State.EXPIRED])
 def test_a_job_that_ended_in_time_is_not_cancelled(state: State) -> None:
     end = End(Outcome.FAILED, state, failure=WHY)
 
-    assert respecting_cancel(end, running(cancelling=1)) is end
+    assert respecting_cancel(end, running(cancel="")) is end
 
 
 @pytest.mark.parametrize(
@@ -140,7 +141,7 @@ def test_what_cannot_be_stored_becomes_a_failure_that_can(bad: dict[str, Any]) -
     """D6. Recorded once, with the reason; never run for ever."""
     given: dict[str, Any] = {"outcome": Outcome.SUCCEEDED, "state": State.SUCCEEDED, "result": b"1", **bad}
 
-    end = storable(Settlement(b"i" * 16, 2, **given), SETTINGS)  # type: ignore[arg-type]  # any bytes will do
+    end = storable(Settlement(b"i" * 16, 2, **given), SETTINGS.max_body)  # type: ignore[arg-type]  # any bytes will do
 
     assert (end.id, end.starts, end.state, end.result) == (b"i" * 16, 2, State.FAILED, None)
     assert end.failure is not None

@@ -338,3 +338,35 @@ def test_check_sees_statements_in_strings() -> None:
         "PATCH",
     ]
     assert statements_in_strings([sample(f"x = {text!r}") for text in prose]) == []
+
+
+# ---- what is private stays so
+
+_THEIRS = {"os._exit", "sys._current_frames"}
+"""Parts of the standard library that are documented in spite of their names."""
+_TWIN = {"noria.backends.sqlite.engine": "twin"}
+"""A method that makes another object of its own class may set up what is private to both."""
+
+
+def private_reads(sources: Iterable[Source]) -> list[str]:
+    """Attributes with a leading underscore that are read of anything but the object itself."""
+    return [
+        f"{source.path}:{node.lineno}: {ast.unparse(node)}"
+        for source in sources
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Attribute)
+        and node.attr.startswith("_")
+        and not node.attr.startswith("__")
+        and ast.unparse(node.value) not in ("self", "cls", "super()", _TWIN.get(source.name))
+        and ast.unparse(node) not in _THEIRS
+    ]
+
+
+def test_nobody_reads_what_is_private_to_another() -> None:
+    assert private_reads(read_package()) == []
+
+
+def test_check_sees_private_reads() -> None:
+    assert private_reads([sample("app._backend")]) == ["src/noria/sample.py:1: app._backend"]
+    assert private_reads([sample("self._app._url")]) == ["src/noria/sample.py:1: self._app._url"]
+    assert private_reads([sample("self._x; os._exit(1); a.__class__")]) == []

@@ -4,6 +4,7 @@ An await is fine
 
 - inside `async with aio.bounded(…)` or `asyncio.timeout(…)` of the same function, or
 - if it awaits `aio.happened(…)`, `aio.sleep(…)` or `asyncio.wait_for(…)` with a limit, or
+- in a function that has armed `loop.call_later(…)`, which ends it without the cost of a task, or
 - if it awaits a coroutine function of Noria's own, whose own awaits are judged where it is defined.
 
 A method two steps away (`self._engine.lease()`) is taken for our own if a backend defines that name, unless
@@ -37,12 +38,19 @@ def _waits(tree: ast.AST, names: Names, own: set[str], *, bounded: bool) -> Iter
     for node in ast.iter_child_nodes(tree):
         inside = bounded
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            inside = False
+            inside = _arms_a_timer(node)
         elif isinstance(node, ast.AsyncWith):
             inside = bounded or any(_is_call_of(item.context_expr, names, _SCOPES) for item in node.items)
         elif isinstance(node, ast.Await) and not (bounded or _ends(node.value, names, own)):
             yield node
         yield from _waits(node, names, own, bounded=inside)
+
+
+def _arms_a_timer(function: ast.AST) -> bool:
+    return any(
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "call_later"
+        for node in ast.walk(function)
+    )
 
 
 def _is_call_of(node: ast.AST, names: Names, wanted: set[str]) -> bool:
@@ -96,6 +104,7 @@ def test_check_sees_endless_waits() -> None:
     good += [
         "async with asyncio.timeout(1):\n        await future",
         "async with aio.bounded(2):\n        await future",
+        "loop.call_later(2, give_up)\n    await future",
     ]
     for body in good:
         assert waits(body) == [], body

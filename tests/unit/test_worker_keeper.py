@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
 import threading
 import time
+import weakref
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,8 @@ import pytest
 
 from noria import Context, Noria, Worker
 from noria.aio import Breather
+from noria.worker.ending import WorkerFault
 from noria.worker.threads import ThreadPool
-from noria.worker.worker import WorkerFault
 from tests.support.commands import until
 
 
@@ -74,6 +76,21 @@ async def test_a_loop_that_turns_is_never_stood_in_for(app: Noria, caplog: pytes
     worker.drain()
     await running
     assert made == []
+
+
+async def test_a_loop_that_no_job_blocks_is_told_with_all_that_may_have_stopped_it(
+    app: Noria, caplog: pytest.LogCaptureFixture
+) -> None:
+    @app.task
+    async def work() -> None: ...
+
+    worker = app.worker(blocked_after=1.0)
+    assert worker._stand_in is not None
+    worker._stand_in._report(100.0, 5.0)
+
+    assert "has not turned for 5.0 s" in caplog.text
+    assert "other threads hold the interpreter" in caplog.text
+    assert "this process was suspended, as by SIGSTOP" in caplog.text
 
 
 async def test_a_stand_in_that_fails_ends_the_worker_loudly(
@@ -142,7 +159,7 @@ async def test_a_real_thread_past_its_limit_is_settled_while_it_runs(app: Noria)
 async def test_finished_threads_wake_the_loop_once_for_all() -> None:
     """Results that are ready together are collected together."""
     loop = asyncio.get_running_loop()
-    pool = ThreadPool(loop, Breather(loop), "test")
+    pool = ThreadPool(loop, Breather.of(loop), "test")
     wakes = 0
     call = loop.call_soon_threadsafe
 
@@ -168,7 +185,7 @@ async def test_finished_threads_wake_the_loop_once_for_all() -> None:
 
 async def test_the_pool_makes_no_more_threads_than_were_busy_at_once() -> None:
     loop = asyncio.get_running_loop()
-    pool = ThreadPool(loop, Breather(loop), "few")
+    pool = ThreadPool(loop, Breather.of(loop), "few")
     for _ in range(30):
         done = asyncio.Event()
         pool.submit(lambda: None, done.set)
@@ -183,7 +200,7 @@ async def test_the_pool_makes_no_more_threads_than_were_busy_at_once() -> None:
 async def test_work_that_ends_after_the_loop_closed_is_nobodys_trouble() -> None:
     other = asyncio.new_event_loop()
     gate = threading.Event()
-    pool = ThreadPool(other, Breather(other), "orphan")
+    pool = ThreadPool(other, Breather.of(other), "orphan")
     pool.submit(lambda: gate.wait(10) and None, lambda: None)
     other.close()
     gate.set()
@@ -195,7 +212,7 @@ async def test_work_that_ends_after_the_loop_closed_is_nobodys_trouble() -> None
 
 async def test_the_breather_stops_when_nobody_holds_it() -> None:
     loop = asyncio.get_running_loop()
-    breather = Breather(loop)
+    breather = Breather.of(loop)
     breather.hold()
     breather.hold()
     breather.release()
@@ -204,6 +221,78 @@ async def test_the_breather_stops_when_nobody_holds_it() -> None:
     breather.release()
     await asyncio.sleep(0.05)
     assert not breather._ticking
+
+
+@pytest.mark.parametrize(("computing", "breathes"), [(True, True), (False, False)])
+async def test_only_a_loop_that_computes_breathes(
+    monkeypatch: pytest.MonkeyPatch, computing: bool, breathes: bool
+) -> None:
+    breaths: list[float] = []
+    monkeypatch.setattr("noria.aio.time.sleep", breaths.append)
+    breather = Breather.of(asyncio.get_running_loop())
+    breather.hold()
+
+    end = time.monotonic() + 0.1
+    while time.monotonic() < end:
+        await asyncio.sleep(0 if computing else 0.02)
+
+    assert bool(breaths) is breathes
+    breather.release()
+
+
+async def test_a_loop_has_one_breather_however_many_hold_it() -> None:
+    loop = asyncio.get_running_loop()
+
+    assert Breather.of(loop) is Breather.of(loop)
+
+
+def test_a_breather_ends_with_its_loop() -> None:
+    loop = asyncio.new_event_loop()
+    gone = weakref.ref(loop)
+    Breather.of(loop).hold()
+    loop.close()
+
+    del loop
+    gc.collect()
+
+    assert gone() is None
+
+
+@pytest.mark.parametrize(("option", "ends"), [("timeout", "failed"), ("deadline", "expired")])
+async def test_a_job_that_blocks_the_loop_past_its_limit_has_not_kept_it(
+    app: Noria, option: str, ends: str
+) -> None:
+    @app.task(attempts=1)
+    async def block() -> str:
+        time.sleep(0.4)
+        return "late"
+
+    job = await block.options(**{option: 0.1}).enqueue()  # type: ignore[arg-type]  # one of two
+    await app.worker(burst=True).run()
+
+    assert (await job.status()).state == ends
+
+
+async def test_a_thread_job_that_ended_in_time_has_kept_its_limit_although_the_loop_was_blocked(
+    app: Noria,
+) -> None:
+    begun = threading.Event()
+
+    @app.task(attempts=1, timeout=0.3)
+    def quick() -> str:
+        begun.set()
+        return "in time"
+
+    @app.task(attempts=1)
+    async def block() -> None:
+        begun.wait(10)
+        time.sleep(0.6)
+
+    job = await quick.enqueue()
+    await block.enqueue()
+    await app.worker(burst=True).run()
+
+    assert (await job.status()).state == "succeeded"
 
 
 async def test_threads_progress_beside_a_busy_loop(app: Noria) -> None:

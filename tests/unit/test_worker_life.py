@@ -10,13 +10,17 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from noria import JobFailed
 from noria.aio import Crew
 from noria.backends.contract import Parts, Vitals
-from noria.model.job import NewJob
+from noria.model.job import Lane, NewJob
 from noria.model.state import State
+from noria.worker.drain import Exit
+from noria.worker.ending import WorkerFault
 from noria.worker.pace import HORIZON, Pace
-from noria.worker.worker import Exit, Worker, WorkerFault
+from noria.worker.worker import Worker
 from tests.support.workplace import HeldThreads, Workplace, in_virtual_time
 
 # ---- how many to hold ready
@@ -188,6 +192,33 @@ async def test_a_recall_on_its_way_takes_nothing_that_another_lane_leases_meanwh
 
 
 @in_virtual_time
+async def test_jobs_of_a_task_that_has_become_async_wait_where_they_are_while_no_slot_is_free() -> None:
+    """They were enqueued for threads. Were they leased for those, they would come and go until one is free."""
+    async with Workplace() as place:
+
+        @place.app.task
+        async def changed(n: int) -> int:
+            await asyncio.sleep(30)
+            return n
+
+        @place.app.task
+        def think() -> None:
+            pass
+
+        drafts = [changed.job(n) for n in range(8)]
+        receipts = await place.store.push([replace(draft.new, lane=Lane.THREAD) for draft in drafts])
+        jobs = [draft.job(receipt) for draft, receipt in zip(drafts, receipts, strict=True)]
+        await place.hire(concurrency=1, threads=8)
+
+        assert [await job.result(600) for job in jobs] == list(range(8))
+
+        starts = [(await job.status()).starts for job in jobs]
+        assert sum(starts) <= 2 * len(jobs)
+        await think.enqueue()
+        await (await think.enqueue()).result(5)
+
+
+@in_virtual_time
 async def test_a_process_runs_one_suspect_at_a_time() -> None:
     async with Workplace() as place:
         running = most = 0
@@ -293,6 +324,38 @@ async def test_a_lost_session_stops_its_jobs_and_a_new_one_goes_on() -> None:
 
 
 @in_virtual_time
+async def test_a_worker_that_ends_its_own_silent_session_stops_its_jobs_at_once() -> None:
+    """Renewals fail and all else works: it finds itself overdue, and no renewal tells it that it was lost."""
+    async with Workplace() as place:
+        ends: list[str] = []
+
+        @place.app.task(crashes=2)
+        async def work() -> None:
+            try:
+                await asyncio.sleep(20)
+            except asyncio.CancelledError:
+                ends.append("stopped")
+                raise
+            ends.append("done")
+
+        place.faulty.fail("renew", *["unavailable"] * 1_000)
+        worker = await place.hire(ttl=10.0, beat=2.5)
+        first = worker._tenure.session
+        job = await work.enqueue()
+
+        await place.until(lambda: place.faulty.done["end"] == 1)
+        await asyncio.sleep(0.5)
+
+        assert place.faulty.done["renew"] == 0
+        assert ends == ["stopped"]
+        assert worker._tenure.session not in (first, 0)
+        place.faulty.heal()
+        await job.result(60)
+        assert [start.outcome for start in (await job.status()).log] == ["crashed", "succeeded"]
+        assert ends == ["stopped", "done"]
+
+
+@in_virtual_time
 async def test_after_a_lost_session_orders_are_heard_at_once_again() -> None:
     async with Workplace() as place:
 
@@ -328,6 +391,104 @@ async def test_a_burst_does_not_end_because_its_session_was_lost() -> None:
         await place.store.end(worker._tenure.session, if_beat=None, started=())
         assert await place.outcome(worker) is Exit.CLEAN
         assert {(await job.status()).state for job in jobs} == {"succeeded"}
+
+
+@in_virtual_time
+async def test_a_burst_ends_although_a_kind_of_task_has_no_slots() -> None:
+    async with Workplace() as place:
+
+        @place.app.task
+        async def work() -> None: ...
+
+        @place.app.task
+        def stuck() -> None: ...
+
+        done, waits = await work.enqueue(), await stuck.enqueue()
+        worker = await place.hire(threads=0, burst=True)
+
+        assert await asyncio.wait_for(place.outcome(worker), 10) is Exit.CLEAN
+        assert [(await job.status()).state for job in (done, waits)] == ["succeeded", "queued"]
+
+
+@in_virtual_time
+async def test_a_burst_does_not_end_while_suspects_wait_for_each_other() -> None:
+    async with Workplace() as place:
+
+        @place.app.task(crashes=5)
+        async def act() -> None:
+            await asyncio.sleep(1)
+
+        @place.app.task(crashes=5)
+        def think() -> None: ...
+
+        jobs = [await task.enqueue() for task in (act, think) for _ in range(4)]
+        for _ in range(2):
+            session = await place.someone("act", "think")
+            await place.crash(session, await place.take(session))
+        worker = await place.hire(burst=True)
+
+        assert await place.outcome(worker) is Exit.CLEAN
+        assert {(await job.status()).state for job in jobs} == {"succeeded"}
+
+
+@in_virtual_time
+async def test_a_burst_stays_until_silent_sessions_are_judged() -> None:
+    """Where only bursts work, nobody else would ever give back what a worker held that is gone with its journal."""
+    async with Workplace() as place:
+
+        @place.app.task
+        async def work() -> None: ...
+
+        job = await work.enqueue()
+        await place.take(await place.someone("work"))
+        await asyncio.sleep(60)
+        worker = await place.hire(burst=True)
+
+        assert await asyncio.wait_for(place.outcome(worker), 60) is Exit.CLEAN
+        assert (await job.status()).state == "succeeded"
+
+
+@in_virtual_time
+async def test_an_outage_is_told_when_it_begins_and_ends_and_rarely_between(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with Workplace() as place:
+
+        @place.app.task
+        async def work() -> None: ...
+
+        await place.hire()
+        caplog.clear()
+        place.faulty.fail("lease", *["unavailable"] * 150)
+        place.faulty.fail("sweep", *["unavailable"] * 20)
+        await asyncio.sleep(600)
+
+    lines = [record.getMessage() for record in caplog.records]
+    leasing = [line for line in lines if line.startswith("no jobs can be leased, trying again: ")]
+    assert 3 <= len(leasing) <= 30
+    assert len([line for line in lines if line.startswith("jobs are leased again, after ")]) in range(
+        1, 4
+    )  # each kind of slot asks
+    assert len([line for line in lines if line.startswith("the store is swept again, after ")]) == 1
+
+
+@in_virtual_time
+async def test_a_start_stays_in_the_journal_until_its_outcome_is_recorded() -> None:
+    """A process may die of what a handler has left behind: then its start must not look as if it had not been."""
+    async with Workplace() as place:
+
+        @place.app.task
+        async def work() -> None: ...
+
+        worker = await place.hire()
+        place.faulty.fail("settle", *["unavailable"] * 10_000)
+        await work.enqueue()
+        await place.until(lambda: worker._runner.finished["async"])
+        written = worker._runner._journal.remains().started
+        place.faulty.heal()
+        await place.until(lambda: worker._settler.settled)
+
+        assert (len(written), worker._runner._journal.remains().started) == (1, ())
 
 
 @in_virtual_time
@@ -466,6 +627,40 @@ async def test_a_part_that_others_cancel_ends_the_worker() -> None:
 
 
 @in_virtual_time
+async def test_a_job_that_cancels_every_task_has_crashed_with_all_that_had_begun() -> None:
+    """Handed back uncounted, it would end one worker after another."""
+    async with Workplace() as place:
+        test = asyncio.current_task()
+
+        @place.app.task(crashes=2)
+        async def poison() -> None:
+            for task in asyncio.all_tasks() - {test, asyncio.current_task()}:
+                task.cancel()
+            await asyncio.sleep(1)
+
+        @place.app.task
+        async def neighbour() -> None:
+            await asyncio.sleep(1000)
+
+        job = await poison.enqueue()
+        for crashes in (1, 2):
+            worker = await place.hire()
+            beside = await neighbour.enqueue()
+            with pytest.raises(WorkerFault, match="cancelled by others, as by a job that cancels every task"):
+                await asyncio.wait_for(place.outcome(worker), 60)
+            status = await beside.status()
+            assert (status.state, status.starts) == ("running", 1), (
+                "others end the session, with what had begun"
+            )
+            assert (await job.status()).crashes == crashes - 1
+        await place.hire()
+        with pytest.raises(JobFailed):
+            await job.result(60)
+        status = await job.status()
+        assert [start.outcome for start in status.log] == ["crashed", "crashed"]
+
+
+@in_virtual_time
 async def test_a_worker_whose_run_is_cancelled_hands_its_jobs_back() -> None:
     async with Workplace() as place:
         events: list[str] = []
@@ -556,6 +751,47 @@ async def test_a_drain_hands_back_what_does_not_end_in_the_grace_uncounted() -> 
             assert (status.state, status.attempt, status.starts) == ("queued", 1, 1)
             assert [start.outcome for start in status.log] == ["released"]
         pool.end()
+
+
+@in_virtual_time
+async def test_a_drain_tells_what_it_waits_for_and_counts_down(caplog: pytest.LogCaptureFixture) -> None:
+    async with Workplace() as place:
+
+        @place.app.task
+        async def other() -> int:
+            return 5
+
+        @place.app.task(attempts=1)
+        async def parent() -> int:
+            await asyncio.sleep(1)
+            return await (await other.enqueue())  # nobody leases it while the only worker drains
+
+        worker = await place.hire(grace=14)
+        job = await parent.enqueue()
+        await asyncio.sleep(0.5)
+        assert await place.end(worker) is Exit.CUT
+
+        told = [record.getMessage() for record in caplog.records if "draining" in record.getMessage()]
+        assert [
+            f"{seconds} s more for 1 job: parent {job.id};" in line
+            for seconds, line in zip((11, 6, 1), told, strict=True)
+        ] == [True, True, True], told
+        assert all("asked to stop again, it hands them back at once" in line for line in told)
+
+
+@in_virtual_time
+async def test_a_short_drain_says_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    async with Workplace() as place:
+
+        @place.app.task
+        async def work() -> None:
+            await asyncio.sleep(0.5)
+
+        worker = await place.hire()
+        await work.enqueue()
+        await asyncio.sleep(0.1)
+        assert await place.end(worker) is Exit.CLEAN
+        assert [record for record in caplog.records if "draining" in record.getMessage()] == []
 
 
 @in_virtual_time

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from noria import Context, Fail, JobStatus, Retry, Snooze
+from noria import ConfigError, Context, Exit, Fail, JobStatus, Retry, Snooze
 from noria.backends.contract import Fence
 from noria.model.job import Extras
-from noria.worker.run import OVERRUN
+from noria.worker.orders import cancel
+from noria.worker.run import LAST_CHANCE, OVERRUN
 from noria.worker.worker import Worker
 from tests.support.workplace import HeldThreads, Workplace, in_virtual_time
 
@@ -187,6 +188,8 @@ async def test_cancelling_a_running_coroutine_ends_it_within_a_moment() -> None:
             assert await job.cancel("no longer needed") == "running"
             status = await ended(job, place)
             assert (status.state, [start.outcome for start in status.log]) == ("cancelled", ["cancelled"])
+            assert status.error is not None
+            assert (status.error.reason, status.error.message) == ("cancelled", "no longer needed")
 
 
 @in_virtual_time
@@ -234,7 +237,9 @@ async def test_a_swallowed_cancellation_is_settled_without_the_handler(limit: fl
 
 
 @in_virtual_time
-async def test_a_swallowed_time_limit_is_settled_without_the_handler() -> None:
+async def test_a_swallowed_time_limit_is_settled_without_the_handler(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async with Workplace() as place:
         release = asyncio.Event()
 
@@ -247,6 +252,7 @@ async def test_a_swallowed_time_limit_is_settled_without_the_handler() -> None:
         worker = await place.hire()
         status = await ended(await stubborn.enqueue(), place, OVERRUN + 3)
         assert [start.outcome for start in status.log] == ["timed_out"]
+        assert "ignores that it should end (timeout); its slot stays taken" in caplog.text
         release.set()
         await asyncio.sleep(0.1)
         assert free(worker)["async"] == 10
@@ -267,7 +273,7 @@ async def test_a_coroutine_cancelled_before_its_first_step_is_settled() -> None:
 
         def start_and_cancel(run: Any) -> None:
             start(run)
-            worker._cancel(Fence(run.lease.id, run.lease.starts))
+            cancel(Fence(run.lease.id, run.lease.starts), "", worker._runner, worker._feed)
 
         worker._runner.start = start_and_cancel  # type: ignore[method-assign]  # the moment after the start
         await place.start(worker)
@@ -295,8 +301,9 @@ async def test_cancelling_a_job_that_waits_for_a_slot_ends_it_unrun() -> None:
         [lease] = await place.take(worker._tenure.session)
         waiting = worker._runner.take(lease)
         worker._feed._ready["async"].append(waiting)
-        assert await jobs[1].cancel() == "running"
-        assert (await ended(jobs[1], place, 0.2)).state == "cancelled"
+        assert await jobs[1].cancel("no longer needed") == "running"
+        status = await ended(jobs[1], place, 0.2)
+        assert (status.state, status.error and status.error.message) == ("cancelled", "no longer needed")
         await asyncio.sleep(2)
         assert ran == [0]
         assert worker._feed.buffered == 0
@@ -335,12 +342,14 @@ async def test_a_cancel_that_the_worker_never_heard_of_still_ends_the_job() -> N
             raise ValueError("broken")
 
         worker = await place.hire()
-        worker._cancel = lambda fence: None  # type: ignore[method-assign]  # deaf to orders
+        worker._cancel = lambda fence, note: None  # type: ignore[method-assign]  # deaf to orders
         job = await work.enqueue()
         await asyncio.sleep(0.5)
-        assert await job.cancel() == "running"
+        assert await job.cancel("no longer needed") == "running"
         status = await ended(job, place, 5)
         assert (status.state, status.starts) == ("cancelled", 1)
+        assert status.error is not None
+        assert status.error.message == "no longer needed"
 
 
 # ---- what handlers see
@@ -491,3 +500,157 @@ async def test_a_handler_that_cleans_up_for_long_is_cancelled_once() -> None:
         await job.cancel()
         await job.result(5)
         assert len(cancelled) == 1
+
+
+# ---- processes
+
+
+@in_virtual_time
+async def test_a_process_job_runs_in_a_slot_of_its_own_kind() -> None:
+    async with Workplace() as place:
+
+        @place.app.task(executor="process")
+        def work(ctx: Context, n: int) -> list[int]:
+            return [n, ctx.attempt]
+
+        @place.app.task
+        def think() -> None: ...
+
+        threads = HeldThreads()
+        worker = await place.start(place.make(pool=threads, process_slots=3))
+        assert free(worker) == {"async": 10, "thread": 2, "process": 3}
+        jobs = await place.app.enqueue_many(work.job(n) for n in range(4))
+        await place.until(lambda: len(threads.held) == 3)
+        assert free(worker) == {"async": 10, "thread": 2, "process": 0}
+        thought = await think.enqueue()
+        await place.until(lambda: len(threads.held) == 4)
+        for _ in range(4):
+            threads.end()
+        await place.until(lambda: len(threads.held) == 1)
+        threads.end()
+        await thought.result(5)
+        assert [await job.result(5) for job in jobs] == [[n, 1] for n in range(4)]
+        assert free(worker) == {"async": 10, "thread": 2, "process": 3}
+
+
+@in_virtual_time
+async def test_a_process_job_without_context_is_killed_at_its_limit_and_its_slot_is_free() -> None:
+    async with Workplace() as place:
+
+        @place.app.task(executor="process", timeout=2, attempts=1)
+        def work() -> None: ...
+
+        threads = HeldThreads()
+        worker = await place.start(place.make(pool=threads, process_slots=1))
+        began = place.loop.time()
+        status = await ended(await work.enqueue(), place, 10)
+        assert [start.outcome for start in status.log] == ["timed_out"]
+        assert place.loop.time() - began < 2 + LAST_CHANCE
+        assert free(worker)["process"] == 1
+
+
+@in_virtual_time
+async def test_a_process_job_with_context_gets_its_last_chance() -> None:
+    async with Workplace() as place:
+
+        @place.app.task(executor="process", timeout=2, attempts=1)
+        def work(ctx: Context) -> None: ...
+
+        threads = HeldThreads()
+        worker = await place.start(place.make(pool=threads, process_slots=1))
+        began = place.loop.time()
+        status = await ended(await work.enqueue(), place, 10)
+        assert [start.outcome for start in status.log] == ["timed_out"]
+        assert 2 + LAST_CHANCE <= place.loop.time() - began < 2 + LAST_CHANCE + 1
+        assert free(worker)["process"] == 1
+
+
+@in_virtual_time
+async def test_a_process_that_cannot_be_had_is_refused_at_the_start() -> None:
+    async with Workplace() as place:
+
+        @place.app.task(executor="process")
+        def work() -> None: ...
+
+        with pytest.raises(ConfigError, match="this worker has no processes"):
+            place.make(outside={"processes": None})
+
+
+# ---- what a watchdog sees
+
+
+@in_virtual_time
+async def test_w14_a_handler_that_outlives_its_limit_by_the_grace_has_its_process_replaced() -> None:
+    async with Workplace() as place:
+
+        @place.app.task(timeout=1, attempts=1)
+        def think() -> None: ...
+
+        threads, told = HeldThreads(), []
+        worker = place.make(pool=threads, supervised=True, grace=20.0)
+        worker.leaving = told.append
+        await place.start(worker)
+        job = await think.enqueue()
+        began = place.loop.time()
+        assert await place.outcome(worker) is Exit.REPLACE
+        assert place.loop.time() - began >= 21
+        assert told == [f"think {job.id} does not end, and keeps its slot"]
+        assert (await job.status()).state == "failed"
+
+
+@in_virtual_time
+async def test_w14_a_worker_that_nobody_would_replace_goes_on_without_the_slot() -> None:
+    async with Workplace() as place:
+
+        @place.app.task(timeout=1, attempts=1)
+        def think() -> None: ...
+
+        @place.app.task
+        async def work() -> int:
+            return 5
+
+        threads = HeldThreads()
+        await place.start(place.make(pool=threads, grace=1.0))
+        await ended(await think.enqueue(), place, 5)
+        await asyncio.sleep(3600)
+        assert await (await work.enqueue()).result(5) == 5
+
+
+# ---- suspects of three lanes
+
+
+@in_virtual_time
+async def test_suspects_of_every_lane_get_their_turn_one_at_a_time() -> None:
+    """Two lanes that are empty must not hand the invitation to each other for ever."""
+    async with Workplace() as place:
+        running, most = [0], [0]
+
+        @place.app.task
+        async def looped() -> None:
+            running[0] += 1
+            most.append(running[0])
+            await asyncio.sleep(0.05)
+            running[0] -= 1
+
+        @place.app.task
+        def threaded() -> None: ...
+
+        @place.app.task(executor="process")
+        def apart() -> None: ...
+
+        for tasks in ([looped], [threaded], [apart], [looped, threaded, apart]):
+            jobs = await place.app.enqueue_many(task.job() for task in tasks for _ in range(10))
+            for _ in range(2):
+                session = await place.someone("looped", "threaded", "apart")
+                leases = await place.take(session)
+                if leases[0].tally.crashes == 0:
+                    await place.crash(session, leases)
+            worker = await place.hire()
+            await place.pass_by(5)  # every lane has found nothing, and waits for something
+            await place.crash(session, leases)
+            assert {(await job.status()).crashes for job in jobs} == {2}
+            began = place.loop.time()
+            await asyncio.gather(*(job.result(60) for job in jobs))
+            assert place.loop.time() - began < 1 + 0.4 * len(jobs)
+            await place.end(worker)
+        assert max(most) == 1

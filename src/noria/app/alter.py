@@ -22,11 +22,14 @@ def altered(id: Id, change: Change, answer: Altered) -> StateWord:
     if answer.status == "missing" or answer.state is None:
         raise JobNotFound(f"job {job} is not there: erased, pruned, or never enqueued here")
     if answer.status == "conflict":
-        raise WrongState(f"job {job} cannot {change.kind}: another live job of its task has its unique key")
+        what = f"job {job} cannot be {_DONE[change.kind]}"
+        raise WrongState(f"{what}: another live job of its task has its unique key")
     if answer.status == "refused" and change.kind != "cancel":
-        raise WrongState(f"job {job} is {answer.state.word}; only {_ALLOWED[change.kind]} can {change.kind}")
+        only = f"only {_ALLOWED[change.kind]} can be {_DONE[change.kind]}"
+        raise WrongState(f"job {job} is {answer.state.word}; {only}")
     word: StateWord = answer.state.word  # type: ignore[assignment]  # the literal lists every state
     return word
 
 
+_DONE = {"retry": "retried", "discard": "discarded", "cancel": "cancelled"}
 _ALLOWED = {"retry": "failed, cancelled and expired jobs", "discard": "failed jobs"}

@@ -10,8 +10,11 @@ from typing import Any, Final, NoReturn, get_args, get_type_hints
 from msgspec import UNSET, UnsetType
 from msgspec.structs import astuple
 
+from noria.app.annotation import classes_in
 from noria.app.signature import Signature
+from noria.app.strays import find_stray
 from noria.codecs import DEFAULT, Decode, Misfit, Oversize, find_codec
+from noria.codecs.misfit import path_of
 from noria.errors import InvalidArguments, InvalidResult, ResultTooLarge, TooLarge
 from noria.model.limits import MAX_BODY, MAX_RESULT
 from noria.model.task import Arguments
@@ -34,13 +37,14 @@ class Binding:
 
     def __init__(self, task: str, signature: Signature) -> None:
         self._task = task
-        self._signature = signature
+        self.signature = signature
         self._shape = signature.shape
         self._fields = signature.shape.__struct_fields__
         self._has_defaults = any(each is not Parameter.empty for each in signature.defaults)
         self._decoders: dict[str, Decode] = {DEFAULT.name: DEFAULT.decoder(signature.shape, MAX_BODY)}
         self._results: dict[str, Decode] = {DEFAULT.name: DEFAULT.decoder(signature.returns, MAX_RESULT)}
         self._check = DEFAULT.decoder(signature.shape, None)
+        self._classes = classes_in(signature.shape)
         self._texts = [name for name, hint in get_type_hints(signature.shape).items() if _is_text(hint)]
 
     def pack(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
@@ -59,9 +63,14 @@ class Binding:
                 self._refuse_text(name, getattr(bound, name))
         try:
             body = DEFAULT.encode(bound, MAX_BODY)
-            self._check(body)
+        except Misfit as misfit:
+            raise self._refused(self._culprit(bound) or misfit, bound) from misfit.__cause__
+        try:
+            arriving = self._check(body)
         except Misfit as misfit:
             raise self._refused(misfit, bound) from misfit.__cause__
+        if any(map(type.__subclasses__, self._classes)):
+            self._refuse_strays(bound, arriving)
         return body
 
     def unpack(self, body: bytes, codec: str) -> Arguments:
@@ -77,24 +86,61 @@ class Binding:
         values = astuple(bound)
         if self._has_defaults:
             values = self._filled(values)
-        count = self._signature.by_position
+        count = self.signature.by_position
         if count == len(values):
             return values, _NO_WORDS
         return values[:count], dict(zip(self._fields[count:], values[count:], strict=True))
 
+    def read(self, body: bytes, codec: str) -> dict[str, Any]:
+        """A body as arguments by name, the function's own defaults included.
+
+        Raises:
+            InvalidArguments: as `unpack`.
+        """
+        args, kwargs = self.unpack(body, codec)
+        return dict(zip(self._fields, args, strict=False)) | kwargs
+
+    def check(self, body: bytes) -> None:
+        """See whether a JSON body from anywhere fits the signature.
+
+        Raises:
+            InvalidArguments: it does not; `field` is the path to what does not.
+        """
+        try:
+            self._decoders[DEFAULT.name](body)
+        except Misfit as misfit:
+            raise self._invalid(misfit) from misfit.__cause__
+
     def pack_result(self, value: Any) -> tuple[bytes, str]:
-        """Encode what the handler returned.
+        """Encode what the handler returned, and decode it as whoever waits for it will, to see that it fits.
 
         Raises:
             ResultTooLarge: it is larger or nested deeper than the limit.
-            InvalidResult: it cannot be encoded.
+            InvalidResult: it cannot be encoded, or is not what the function says that it returns.
         """
+        returns = self.signature.returns
         try:
-            return DEFAULT.encode(value, MAX_RESULT), DEFAULT.name
+            result = DEFAULT.encode(value, MAX_RESULT)
+            if returns is not Any and not (value is None and returns is NoneType):
+                self._check_result(value, result)
+            return result, DEFAULT.name
         except Oversize as misfit:
             raise ResultTooLarge(misfit.of(f"the result of task {self._task!r}")) from None
         except Misfit as misfit:
             raise InvalidResult(misfit.of(f"the result of task {self._task!r}")) from misfit.__cause__
+
+    def _check_result(self, value: Any, result: bytes) -> None:
+        """See that a result fits; bytes, dates and others that become text would arrive as what they were not."""
+        given = type(value).__name__
+        try:
+            if not isinstance(value, _TEXT) and _is_text(self.signature.returns):
+                raise Misfit(f"expected str, got {given}")
+            self._results[DEFAULT.name](result)
+        except Misfit as misfit:
+            words = misfit.words if misfit.path else _GOT.sub(f"got {given}", misfit.words)
+            told = Misfit(words, misfit.path).of("the result")
+            words = f"task {self._task!r} does not return what its annotation says: {told}"
+            raise InvalidResult(words) from misfit.__cause__
 
     def unpack_result(self, result: bytes, codec: str) -> Any:
         """Decode a stored result into the function's return type.
@@ -102,7 +148,7 @@ class Binding:
         Raises:
             Misfit: it is of another type.
         """
-        return self._decoder(self._results, codec, self._signature.returns, MAX_RESULT)(result)
+        return self._decoder(self._results, codec, self.signature.returns, MAX_RESULT)(result)
 
     def _decoder(self, known: dict[str, Decode], codec: str, shape: Any, limit: int) -> Decode:
         found = known.get(codec)
@@ -112,14 +158,14 @@ class Binding:
 
     def _filled(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """The values, with the function's own defaults where the caller gave none."""
-        pairs = zip(values, self._signature.defaults, strict=True)
+        pairs = zip(values, self.signature.defaults, strict=True)
         return tuple([default if value is UNSET else value for value, default in pairs])
 
     def _unbound(self, error: TypeError) -> InvalidArguments:
         quoted = _QUOTED.search(str(error))
         words = str(error)[:1].lower() + str(error)[1:200]
         return InvalidArguments(
-            f"task {self._task!r}: {words}; it takes {self._signature.text}",
+            f"task {self._task!r}: {words}; it takes {self.signature.text}",
             field=quoted[1] if quoted else "",
         )
 
@@ -128,10 +174,14 @@ class Binding:
         words = f"{name}: expected str, got {type(value).__name__}"
         raise InvalidArguments(f"task {self._task!r}: {words}", field=name)
 
+    def _refuse_strays(self, bound: Any, arriving: Any) -> None:
+        for name in self._fields:
+            stray = find_stray(getattr(bound, name), getattr(arriving, name), self._classes, name)
+            if stray is not None:
+                raise self._invalid(stray)
+
     def _refused(self, misfit: Misfit, bound: Any) -> InvalidArguments | TooLarge:
         """What to raise for arguments that cannot travel; the parameter that is to blame is named."""
-        if not misfit.path:
-            misfit = self._culprit(bound) or misfit
         if isinstance(misfit, Oversize):
             return TooLarge(f"task {self._task!r}: {misfit.of('the body')}", field=misfit.path)
         if misfit.path in self._fields:
@@ -144,7 +194,7 @@ class Binding:
             try:
                 DEFAULT.encode(None if value is UNSET else value, MAX_BODY)
             except Misfit as misfit:
-                return type(misfit)(misfit.words, name)
+                return type(misfit)(misfit.words, path_of(filter(None, [misfit.path]), name))
         return None
 
     def _invalid(self, misfit: Misfit) -> InvalidArguments:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Any, Final
-from uuid import UUID
+from typing import Any, Final, TypeVar
 
 from noria import ids
-from noria.errors import InvalidOption, TaskDefinitionError, shown
+from noria.errors import InvalidInput, InvalidOption, shown
 from noria.model.backoff import Backoff
 from noria.model.limits import MAX_DELAY
 from noria.model.names import MAX_KEY, MAX_TAG, MAX_TAGS, check_name, check_text
+
+T = TypeVar("T")
 
 Check = Callable[[str, Any], Any]
 
@@ -28,7 +29,7 @@ def seconds(least: float) -> Check:
     def check(name: str, value: Any) -> float:
         if is_number(value) and least <= value <= MAX_DELAY:
             return float(value)
-        bound = "more than 0" if least else "0 or more"
+        bound = f"at least {least:g}" if least else "0 or more"
         raise refusal(name, f"{bound} seconds, at most {MAX_DELAY:.0f}", value)
 
     return check
@@ -58,6 +59,8 @@ def text(name: str, value: Any) -> str:
     """Any text that Unicode knows, also none."""
     if isinstance(value, str) and value.encode(errors="ignore").decode() == value:
         return value
+    if isinstance(value, str):
+        raise InvalidOption(f"{name} has a character that is not valid Unicode: {shown(value)}", field=name)
     raise refusal(name, "text", value)
 
 
@@ -66,10 +69,10 @@ def maybe(check: Check) -> Check:
     return lambda name, value: None if value is None else check(name, value)
 
 
-def moment(name: str, value: Any) -> float:
+def moment(name: str, value: Any, wanted: str = "a datetime with a time zone") -> float:
     """A datetime that knows its zone, as seconds since the epoch."""
     if not isinstance(value, datetime):
-        raise refusal(name, "a datetime with a time zone", value)
+        raise refusal(name, wanted, value)
     if value.utcoffset() is None:
         raise InvalidOption(
             f"{name} is a date without zone, so nobody can say when it is; give it one, such as datetime.UTC",
@@ -120,20 +123,30 @@ def tags(name: str, value: Any) -> tuple[str, ...]:
     return tuple(check_text(name, each, MAX_TAG) for each in value)
 
 
+def flag(name: str, value: Any) -> bool:
+    """True or False."""
+    if isinstance(value, bool):
+        return value
+    raise refusal(name, "True or False", value)
+
+
 def executor(name: str, value: Any) -> str:
     """Where a task runs."""
-    if value == "process":
-        raise TaskDefinitionError(
-            "executor='process' is not in this version; use a thread, and from it a process pool of your own"
-        )
-    if value in ("async", "thread"):
+    if value in ("async", "thread", "process"):
         return str(value)
-    raise refusal(name, "'async' or 'thread'", value)
+    raise refusal(name, "'async', 'thread' or 'process'", value)
 
 
 def job_id(name: str, value: Any) -> ids.Id:
     """A UUID, as such or as text."""
-    return ids.Id(value.bytes) if isinstance(value, UUID) else ids.from_text(value)
+    return ids.from_text(value)
+
+
+def several(name: str, value: Iterable[T], of: str) -> list[T]:
+    """A list of what anybody may iterate over; text is refused, since its letters are not meant."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise InvalidInput(f"{name} must be a list of {of}, not {shown(value)}", field=name)
+    return list(value)
 
 
 def is_number(value: object) -> bool:

@@ -21,6 +21,20 @@ def backend_url() -> str:
     return os.environ.get("NORIA_URL") or DEFAULT_URL
 
 
+def api_key() -> str | None:
+    """`NORIA_API_KEY`: a key for the front door that may do everything; None if there is none."""
+    return os.environ.get("NORIA_API_KEY") or None
+
+
+def take_api_key() -> str | None:
+    """The same, hidden from now on from the code that runs here, and from whatever it starts.
+
+    So is `NORIA_KEY_FILE`, which names a file with such a key (decision 0027).
+    """
+    os.environ.pop("NORIA_KEY_FILE", None)
+    return os.environ.pop("NORIA_API_KEY", "") or None
+
+
 def runtime_folder(store: Path) -> Path:
     """The private folder for the sockets and journals of everyone on this machine who uses a store.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
+from uuid import UUID
 
 from msgspec import Struct
 
@@ -12,7 +13,7 @@ from noria.app.alter import altered
 from noria.app.link import Links
 from noria.app.status import JobStatus, StateWord, status_of
 from noria.backends.contract import Altered, Change, Query
-from noria.errors import InvalidName, InvalidOption, JobNotFound, WrongState, shown
+from noria.errors import JobNotFound, WrongState
 from noria.ids import Id
 from noria.model.limits import MAX_BATCH
 from noria.model.names import check_name
@@ -55,7 +56,7 @@ class DeadLetters:
 
     async def page(
         self,
-        after: str | None = None,
+        after: str | UUID | None = None,
         *,
         limit: int = 50,
         tasks: Iterable[str] = (),
@@ -69,13 +70,12 @@ class DeadLetters:
             tasks, queues: only of any of these; empty for all.
 
         Raises:
-            InvalidInput: `after` is not a UUID, `limit` is no whole number, or a name is none.
+            InvalidInput: `after` is not a UUID, `limit` is no whole number from 1 to 1,000, or a name is none.
         """
         query = Query(dead=True, tasks=_names("task", tasks), queues=_names("queue", queues))
-        if not isinstance(limit, int):
-            raise InvalidOption(f"limit must be a whole number, not {shown(limit)}", field="limit")
+        limit = checks.whole(1, MAX_BATCH)("limit", limit)
         start = ids.from_text(after) if after is not None else None
-        found = await self._links.here().backend.find(query, start, min(max(limit, 1), MAX_BATCH))
+        found = await self._links.here().backend.find(query, start, limit)
         following = ids.to_text(found.next) if found.next is not None else None
         return DeadPage([status_of(record) for record in found.records], following)
 
@@ -89,11 +89,11 @@ class DeadLetters:
                 return
             after = page.next
 
-    async def retry(self, jobs: Iterable[str]) -> list[Dealt]:
+    async def retry(self, jobs: Iterable[str | UUID]) -> list[Dealt]:
         """Queue these jobs again, with fresh attempts and no time bounds.
 
         Args:
-            jobs: ids, UUIDs as text.
+            jobs: ids, UUIDs or their text.
 
         Returns:
             for each, in order, what became of it; one that cannot be retried does not hinder the others.
@@ -103,12 +103,12 @@ class DeadLetters:
         """
         return await self._change(jobs, Change(kind="retry"))
 
-    async def discard(self, jobs: Iterable[str], note: str = "") -> list[Dealt]:
+    async def discard(self, jobs: Iterable[str | UUID], note: str = "") -> list[Dealt]:
         """Keep the records of these jobs, but count them as dead letters no more; as `retry`."""
         return await self._change(jobs, Change(kind="discard", note=checks.text("note", note)))
 
-    async def _change(self, jobs: Iterable[str], change: Change) -> list[Dealt]:
-        targets = [ids.from_text(job) for job in jobs]
+    async def _change(self, jobs: Iterable[str | UUID], change: Change) -> list[Dealt]:
+        targets = [ids.from_text(job) for job in checks.several("jobs", jobs, "job ids")]
         backend = self._links.here().backend
         dealt: list[Dealt] = []
         for start in range(0, len(targets), MAX_BATCH):
@@ -119,9 +119,7 @@ class DeadLetters:
 
 
 def _names(kind: str, names: Iterable[str]) -> tuple[str, ...]:
-    if isinstance(names, str):
-        raise InvalidName(f"{kind}s must be a list of names, not {shown(names)}", field=kind)
-    return tuple(check_name(kind, name) for name in names)
+    return tuple(check_name(kind, name) for name in checks.several(f"{kind}s", names, "names"))
 
 
 def _dealt(id: Id, change: Change, answer: Altered) -> Dealt:

@@ -8,14 +8,18 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, overl
 
 from noria.app.binding import Binding
 from noria.app.options import TASK_CHECKS, TaskOptions, check_options
+from noria.app.providers import Reader
 from noria.app.signature import read_signature
-from noria.app.task import TaskFunction
+from noria.app.task import Defined, TaskFunction
 from noria.errors import InvalidName, TaskDefinitionError
 from noria.model.backoff import Backoff
 from noria.model.limits import ATTEMPTS, CRASH_BUDGET
 from noria.model.names import check_name
 from noria.model.task import Executor, TaskDef
 from noria.worker.context import Context
+
+_LONGEST = 4_000
+"""Characters of a description."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -27,18 +31,21 @@ class _Unknown:
 
 
 class Register(Protocol):
-    """Takes a finished definition into an application, and gives the object that its users hold."""
+    """Takes a function with its checked options into an application or router, as the object that users hold."""
 
-    def __call__(self, definition: TaskDef, binding: Binding, /) -> TaskFunction[..., Any, ..., Any]:
-        """Raises `TaskDefinitionError` if the name is taken."""
+    def __call__(
+        self, function: Callable[..., Any], options: Mapping[str, Any], /
+    ) -> TaskFunction[..., Any, ..., Any]:
+        """Raises `TaskDefinitionError` if it cannot be a task, or its name is taken."""
         ...
 
 
 class Declare:
     """Makes a function a task: `@app.task`, or with options `@app.task(queue="mail", attempts=3)`.
 
-    An `async def` runs on the worker's event loop, a `def` in a thread. A first parameter that is annotated
-    with `Context` gets the running job, and is no parameter of the jobs. Arguments are checked by the
+    An `async def` runs on the worker's event loop, a `def` in a thread, or with `executor="process"` in a process.
+    A first parameter that is annotated with `Context` gets the running job, and is no parameter of the jobs; nor
+    are those that are annotated with `Depends`, whose values the worker makes. Arguments are checked by the
     annotations when a job is enqueued, and again before it runs; without an annotation anything goes.
     """
 
@@ -82,22 +89,22 @@ class Declare:
             return Declare(self._register, check_options("a task", options, TASK_CHECKS))
         if not inspect.isroutine(function):
             raise TaskDefinitionError(f"{function!r:.80} is no function; declare a function that calls it")
-        definition, binding = define(function, self._options)
-        return self._register(definition, binding)
+        return self._register(function, self._options)
 
 
-def define(function: Callable[..., Any], options: Mapping[str, Any]) -> tuple[TaskDef, Binding]:
+def define(function: Callable[..., Any], options: Mapping[str, Any]) -> Defined:
     """Decide everything about a task.
 
     Args:
         options: checked.
 
     Raises:
-        TaskDefinitionError: the function cannot be a task.
+        TaskDefinitionError: the function cannot be a task, or a dependency cannot be made.
     """
     name = options.get("name") or _own_name(function)
     executor = _executor(function, name, options.get("executor"))
     signature = read_signature(function, name)
+    Reader().read(name, signature.needs)
     binding = Binding(name, signature)
     definition = TaskDef(
         name=name,
@@ -111,10 +118,13 @@ def define(function: Callable[..., Any], options: Mapping[str, Any]) -> tuple[Ta
         retry=options.get("retry") or Backoff(),
         priority=options.get("priority", 0),
         keep=options.get("keep"),
+        safe=options.get("safe", False),
+        description=(inspect.getdoc(function) or "")[:_LONGEST],
         unpack=binding.unpack,
         pack_result=binding.pack_result,
+        tags=options.get("tags", ()),
     )
-    return definition, binding
+    return Defined(definition, binding, signature.needs)
 
 
 def _own_name(function: Callable[..., Any]) -> str:
@@ -133,6 +143,11 @@ def _executor(function: Callable[..., Any], task: str, wanted: Executor | None) 
         raise TaskDefinitionError(
             f"task {task!r}: an `async def` inside a decorator that is none; say executor='async' if calling "
             "it gives a coroutine, or executor='thread' if calling it runs to the end"
+        )
+    if wanted == "process" and not plain:
+        raise TaskDefinitionError(
+            f"task {task!r}: executor='process' runs a plain `def`, and this is an `async def`; write it as "
+            "`def`, or leave out the executor, so that it runs on the loop"
         )
     if wanted == ("async" if plain else "thread") and not wrapped:
         raise TaskDefinitionError(

@@ -15,6 +15,7 @@ from noria.ids import Id
 from noria.model.job import Record
 from noria.model.outcome import Failure
 from noria.model.state import State
+from noria.model.wording import count
 
 DecodeResult = Callable[[bytes, str], Any]
 """Turns (encoded value, codec) into the value. Raises `Misfit`."""
@@ -91,7 +92,7 @@ def _raise(ending: Ending, job: str) -> NoReturn:
             raise JobExpired(f"{what} expired: {why}", job_id=job)
         case _:
             raise JobFailed(
-                f"{what} failed after {ending.spent} counted attempts: {why}",
+                f"{what} failed after {count(ending.spent, 'counted attempt')}: {why}",
                 job_id=job,
                 type=failure.type,
                 text=failure.message,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from noria.app.status import attempt_of
-from noria.backends.contract import Counts, WorkerLine
+from noria.backends.contract import Counts, Paused, WorkerLine
 from noria.clock import utc
 from noria.model.job import Record
 from noria.model.outcome import Failure
-from noria.model.state import State
+from noria.model.state import EDITABLE, State
+from noria.model.wording import count
 
 
 def explain(record: Record, counts: Counts, now: float) -> str:
@@ -18,16 +19,20 @@ def explain(record: Record, counts: Counts, now: float) -> str:
         counts: the queues and live workers, read at about the same time.
         now: seconds since the epoch.
     """
+    if lapsed(record, now):
+        return f"{record.state.word}: its time is over; the next sweep, or wait for it, ends it as expired"
     match record.state:
         case State.SCHEDULED:
             return f"scheduled: {_snoozed(record)}may run at {_when(record.due, now)}" + _served(
-                record, counts
+                record, counts, now
             )
         case State.RETRYING:
             spent = (
                 f"attempt {record.tally.spent} of {record.tally.attempts} failed{_because(record.failure)}"
             )
-            return f"retrying: {spent}; the next is at {_when(record.due, now)}" + _served(record, counts)
+            return f"retrying: {spent}; the next is at {_when(record.due, now)}" + _served(
+                record, counts, now
+            )
         case State.QUEUED:
             return _queued(record, counts, now)
         case State.PARKED:
@@ -38,23 +43,35 @@ def explain(record: Record, counts: Counts, now: float) -> str:
             return _ended(record, now)
 
 
+def lapsed(record: Record, now: float) -> bool:
+    """Whether the time of a job that does not run is over, so that the next sweep ends it as expired."""
+    if record.state not in EDITABLE:
+        return False
+    tally = record.tally
+    begun = tally.spent + tally.crashes + tally.snoozes > 0
+    ends = (record.deadline, None if begun else record.expires)
+    return any(end is not None and end <= now for end in ends)
+
+
 def _queued(record: Record, counts: Counts, now: float) -> str:
     lead = f"queued in {record.queue!r} for {_span(now - record.due)}"
-    missing = _served(record, counts)
+    missing = _served(record, counts, now)
     if missing:
         return lead + missing
     queue = counts.queues.get(record.queue)
     waiting = queue.states.get(State.QUEUED, 0) if queue else 0
     busy = sum(each.vitals.running for each in counts.workers)
     slots = sum(each.card.slots for each in counts.workers)
+    alone = "no other waits there"
     return (
-        f"{lead}: one of {max(waiting, 1):,} that wait there, priority {record.priority}; "
-        f"workers run {busy:,} jobs in {slots:,} slots"
+        f"{lead}: {alone if waiting <= 1 else f'one of {waiting:,} that wait there'}, priority {record.priority}; "
+        f"workers run {count(busy, 'job')} in {count(slots, 'slot')}"
     )
 
 
 def _parked(record: Record, counts: Counts, now: float) -> str:
     since = f"parked for {_span(now - record.due)}" if now > record.due else "parked"
+    since += _paused(record, counts, now)
     if _serving(record, counts.workers):
         return f"{since}: a live worker knows task {record.task!r}, and will lease it next"
     return f"{since}: no live worker knows task {record.task!r}; start one of a version that has it"
@@ -62,7 +79,10 @@ def _parked(record: Record, counts: Counts, now: float) -> str:
 
 def _running(record: Record, now: float) -> str:
     began = record.began if record.began is not None else now
-    lead = "cancelling: its worker was told; it runs" if record.cancelling else "running"
+    lead = "running"
+    if record.cancelling:
+        asked = "" if record.cancelling_since is None else f" {_when(record.cancelling_since, now)}"
+        lead = f"cancelling: its worker was told{asked}; it runs"
     return (
         f"{lead} on {record.worker or 'a worker'} since {_when(began, now)}, "
         f"attempt {attempt_of(record)} of {record.tally.attempts}"
@@ -84,10 +104,27 @@ def _ended(record: Record, now: float) -> str:
     return f"{record.state.word}{at}{_because(record.failure)}{dead}"
 
 
-def _served(record: Record, counts: Counts) -> str:
-    """What no live worker does for this job, if that is so."""
-    if not counts.workers:
-        return "; no worker is live"
+def pause_in_words(queue: str, paused: Paused, now: float) -> str:
+    """Who paused a queue, why, and until when."""
+    by = f" by {paused.by}" if paused.by else ""
+    because = f" because {' '.join(paused.reason.split())}" if paused.reason else ""
+    until = "" if paused.until is None else f", until {_when(paused.until, now)}"
+    return f"queue {queue!r} is paused{by}{because}{until}"
+
+
+def _paused(record: Record, counts: Counts, now: float) -> str:
+    """Who paused its queue, and why, if that is so."""
+    queue = counts.queues.get(record.queue)
+    if queue is None or queue.paused is None:
+        return ""
+    return f"; {pause_in_words(record.queue, queue.paused, now)}"
+
+
+def _served(record: Record, counts: Counts, now: float) -> str:
+    """Why nobody would run this job, if that is so: its queue is paused, or no live worker is for it."""
+    paused = _paused(record, counts, now)
+    if paused or not counts.workers:
+        return paused or "; no worker is live"
     if not any(record.queue in each.card.queues for each in counts.workers):
         return f"; no live worker serves queue {record.queue!r}"
     if not _serving(record, counts.workers):

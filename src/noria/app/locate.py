@@ -21,7 +21,8 @@ def locate(reference: str) -> Noria:
 
     Args:
         reference: `module`, `module:attribute`, `path/to/file.py` or `path/to/file.py:attribute`; the
-            attribute is `app` if none is named. Modules are looked for in the current folder too.
+            attribute is `app` if none is named. Modules are looked for in the current folder too. A file whose
+            folder is a package (has an `__init__.py`) is imported as a module of that package.
 
     Raises:
         ConfigError: there is no such module, file or attribute, or it is no `Noria`. An error inside the
@@ -73,6 +74,8 @@ def _load_file(path: Path) -> ModuleType:
     if not _is_file(path):
         raise ConfigError(f"there is no file {str(path)!r:.300}; {_FORMS}")
     path = path.resolve()
+    if (path.parent / "__init__.py").is_file():
+        return _load_from_package(path)
     name = path.stem
     loaded = sys.modules.get(name)
     if loaded is not None and getattr(loaded, "__file__", None) == str(path):
@@ -80,6 +83,28 @@ def _load_file(path: Path) -> ModuleType:
     if loaded is not None or not name.isidentifier():
         name = f"noria_app_{re.sub(r'[^A-Za-z0-9]', '_', str(path))}"
     return _execute(name, path)
+
+
+def _load_from_package(path: Path) -> ModuleType:
+    """Import a file as what it is, a module of its package: so its relative imports work, and it is loaded once."""
+    parts = [] if path.stem == "__init__" else [path.stem]
+    folder = path.parent
+    while (folder / "__init__.py").is_file():
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    name = ".".join(parts)
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    try:
+        module = importlib.import_module(name)
+    except Exception as error:
+        raise _broken(f"{path}, as module {name} of its package,", error) from error
+    if getattr(module, "__file__", None) != str(path):
+        raise ConfigError(
+            f"{path} is module {name} of a package, but another {name} is loaded, from "
+            f"{getattr(module, '__file__', 'the interpreter')}: give the package another name"
+        )
+    return module
 
 
 def _is_file(path: Path) -> bool:

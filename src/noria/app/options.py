@@ -42,8 +42,12 @@ class TaskOptions(TypedDict, total=False):
     """The waits between attempts; `Backoff()` if left out."""
     keep: float | None
     """Seconds to keep a job's record after success; 0 erases it at once; None leaves it to the backend."""
-    executor: Literal["async", "thread"]
-    """Where it runs; "async" for `async def` and "thread" for `def` if left out."""
+    tags: tuple[str, ...] | list[str]
+    """Words to find its jobs by: at most 16, of at most 64 characters."""
+    safe: bool
+    """Its jobs change nothing, so that `GET /v1/call/TASK` may make them; False if left out."""
+    executor: Literal["async", "thread", "process"]
+    """Where it runs; "async" for `async def`, "thread" for `def` if left out; "process" for a `def` on its own."""
 
 
 class JobOptions(TypedDict, total=False):
@@ -88,6 +92,11 @@ class WorkerOptions(TypedDict, total=False):
     name: str
     concurrency: int
     threads: int
+    process_slots: int
+    process_job_limit: int
+    process_memory_limit: int
+    memory_limit: int
+    supervised: bool
     ttl: float
     beat: float
     grace: float
@@ -125,16 +134,22 @@ def check_names(what: str, given: Iterable[str], allowed: Collection[str]) -> No
 
 def nearest(name: object, allowed: Collection[str]) -> str:
     """A hint for who wrote a name that does not exist: the one that was probably meant, or all there are."""
-    near = get_close_matches(name[:_LONGEST], allowed, 1, 0.5) if isinstance(name, str) else []
-    if near:
-        return f"did you mean {near[0]!r}?"
+    near = meant(name, allowed)
+    if near is not None:
+        return f"did you mean {near!r}?"
     return f"there are {', '.join(sorted(allowed))}" if allowed else "there are none"
+
+
+def meant(name: object, allowed: Collection[str]) -> str | None:
+    """The name that was probably meant by one that does not exist."""
+    near = get_close_matches(name[:_LONGEST], sorted(allowed), 1, 0.5) if isinstance(name, str) else []
+    return near[0] if near else None
 
 
 def _moment_or_seconds(name: str, value: Any) -> Ahead | float:
     if checks.is_number(value):
         return Ahead(checks.seconds(checks.SHORTEST)(name, value))
-    return checks.moment(name, value)
+    return checks.moment(name, value, "a datetime with a time zone, or seconds from now")
 
 
 _COMMON: Final[Checks] = {
@@ -143,6 +158,7 @@ _COMMON: Final[Checks] = {
     "attempts": checks.whole(1, 1_000_000),
     "crashes": checks.whole(1, 1_000_000),
     "keep": checks.maybe(checks.seconds(0.0)),
+    "tags": checks.tags,
 }
 
 TASK_CHECKS: Final[Checks] = {
@@ -150,6 +166,7 @@ TASK_CHECKS: Final[Checks] = {
     "name": checks.task_name,
     "timeout": checks.maybe(checks.seconds(checks.SHORTEST)),
     "retry": checks.backoff,
+    "safe": checks.flag,
     "executor": checks.executor,
 }
 
@@ -163,6 +180,5 @@ JOB_CHECKS: Final[Checks] = {
     "timeout": checks.seconds(checks.SHORTEST),
     "retry": checks.backoff_without_code,
     "unique": checks.key,
-    "tags": checks.tags,
     "correlation_id": checks.key,
 }

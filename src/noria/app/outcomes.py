@@ -9,7 +9,7 @@ after a while is read again.
 from __future__ import annotations
 
 import asyncio
-import logging
+import contextlib
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -19,13 +19,14 @@ from msgspec.structs import replace
 from noria import aio, ids
 from noria.aio import Crew
 from noria.app.ending import Ending, ending_in, ending_of
+from noria.app.explain import lapsed
 from noria.backends.contract import Backend, Hint, Outline, Parts
+from noria.backends.hearing import hear
+from noria.clock import Clock
 from noria.errors import BackendError, JobNotFound, NoriaError, WaitTimeout
 from noria.ids import Id
-from noria.model.job import NewJob
+from noria.model.job import NewJob, Record
 from noria.model.limits import MAX_BATCH, POLL
-
-log = logging.getLogger("noria.app")
 
 MOST_EXPECTED: Final = 2_000
 """Jobs of this process whose outcomes are kept for who may yet wait for them; older ones are read instead."""
@@ -39,11 +40,15 @@ class Outcomes:
     Args:
         backend: started.
         crew: owns the tasks that listen, read and poll; they begin with the first waiter.
+        clock: tells when the time of a job is over.
+        poll: seconds between looks while no hint comes.
     """
 
-    def __init__(self, backend: Backend, crew: Crew) -> None:
+    def __init__(self, backend: Backend, crew: Crew, clock: Clock, poll: float = POLL) -> None:
         self._backend = backend
+        self._clock = clock
         self._crew = crew
+        self._every = poll
         self._waiting: dict[Id, set[asyncio.Future[Ending]]] = {}
         self._asked: dict[Id, None] = {}
         # Jobs that were enqueued with our channel in them, and how they ended, as far as we were told.
@@ -61,6 +66,10 @@ class Outcomes:
             del self._expected[next(iter(self._expected))]
         channel = self._backend.reply_channel
         return [replace(job, reply=channel) for job in jobs]
+
+    def unexpect(self, id: Id) -> None:
+        """The outcome of this job will not be told here by itself: whoever waits for it reads it."""
+        self._expected.pop(id, None)
 
     async def wait(self, id: Id, seconds: float | None) -> Ending:
         """Wait until a job has ended.
@@ -133,6 +142,7 @@ class Outcomes:
             for id in batch:
                 self._fail(id, error)
             return
+        await self._end_lapsed(record for record in records if record is not None)
         for id, record in zip(batch, records, strict=True):
             if record is None:
                 self._fail(
@@ -143,6 +153,13 @@ class Outcomes:
                 )
             elif (ending := ending_of(record)) is not None:
                 self._resolve(id, ending)
+
+    async def _end_lapsed(self, records: Iterable[Record]) -> None:
+        """Have jobs ended whose time is over, as a worker would if there were one; hints tell of them."""
+        now = self._clock.wall()
+        if any(lapsed(record, now) for record in records):
+            with contextlib.suppress(BackendError):
+                await self._backend.sweep(MAX_BATCH)
 
     def _resolve(self, id: Id, ending: Ending) -> None:
         for future in self._waiting.pop(id, ()):
@@ -165,16 +182,14 @@ class Outcomes:
             self._crew.start("poll", self._poll())
 
     async def _listen(self) -> None:
-        while True:
-            try:
-                async with self._backend.listen([self._backend.reply_channel]) as hints:
-                    self._listening.set()
-                    async for hint in hints:
-                        self._heard(hint)
-            except BackendError as error:
-                log.warning("outcomes are polled for a while, since listening failed: %s", error)
-            self._listening.set()
-            await aio.sleep(POLL)
+        await hear(
+            self._backend,
+            self._backend.reply_channel,
+            self._heard,
+            pause=POLL,
+            meanwhile="outcomes are polled for a while",
+            tried=self._listening.set,
+        )
 
     def _heard(self, hint: Hint) -> None:
         try:
@@ -201,7 +216,7 @@ class Outcomes:
     async def _poll(self) -> None:
         try:
             while self._waiting:
-                await aio.sleep(POLL)
+                await aio.sleep(self._every)
                 self._ask(self._waiting)
         finally:
             self._polling = False

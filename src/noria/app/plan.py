@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from msgspec.structs import fields, replace
 
@@ -13,12 +13,33 @@ from noria.codecs import DEFAULT
 from noria.errors import InvalidOption
 from noria.ids import Id, IdSource
 from noria.model.job import NO_EXTRAS, Extras, NewJob
-from noria.model.task import LANES, TaskDef
+from noria.model.task import LANES, Executor
 
 _USUAL: Final = {each.name: each.default for each in fields(NewJob)}
 """What `NewJob` takes when nothing is said; not to say it makes a job in a quarter of the time."""
 
 _EXTRAS: Final = frozenset(Extras.__struct_fields__)
+
+
+class Defaults(Protocol):
+    """What a task says about its jobs, wherever that is known from."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def queue(self) -> str: ...
+    @property
+    def executor(self) -> Executor: ...
+    @property
+    def priority(self) -> int: ...
+    @property
+    def attempts(self) -> int: ...
+    @property
+    def crash_budget(self) -> int: ...
+    @property
+    def keep(self) -> float | None: ...
+    @property
+    def tags(self) -> tuple[str, ...]: ...
 
 
 class Plan:
@@ -37,7 +58,7 @@ class Plan:
         self._id = id
 
     @classmethod
-    def of(cls, task: TaskDef, options: Mapping[str, Any]) -> Plan:
+    def of(cls, task: Defaults, options: Mapping[str, Any]) -> Plan:
         """What the options make of a task's defaults.
 
         Raises:
@@ -50,7 +71,8 @@ class Plan:
         until = {
             name: given.pop(name) for name in ("expires", "deadline") if isinstance(given.get(name), Ahead)
         }
-        extras = {name: given.pop(name) for name in _EXTRAS & given.keys()}
+        extras: dict[str, Any] = {"tags": task.tags} if task.tags else {}
+        extras |= {name: given.pop(name) for name in _EXTRAS & given.keys()}
         if "crashes" in given:
             given["crash_budget"] = given.pop("crashes")
         fixed = {**_defaults(task), **given, "extras": Extras(**extras) if extras else NO_EXTRAS}
@@ -66,12 +88,15 @@ class Plan:
         if self._until:
             now = clock.wall()
             job = replace(job, **{name: now + ahead for name, ahead in self._until.items()})
+        if job.at is not None and job.at <= clock.wall():
+            # From here on it waits like any other: one that could have run in 1970 does not overtake them all.
+            job = replace(job, at=None)
         if job.expires is not None or job.deadline is not None:
             _check_order(job, clock.wall())
         return job
 
 
-def _defaults(task: TaskDef) -> dict[str, Any]:
+def _defaults(task: Defaults) -> dict[str, Any]:
     return {
         "task": task.name,
         "queue": task.queue,

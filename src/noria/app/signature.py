@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import Parameter
-from typing import Any, Final, get_origin
+from typing import Any, Final
 
-import msgspec.inspect
 from msgspec import UNSET, Struct, UnsetType, defstruct
 
-from noria.codecs.models import is_model
+from noria.app.annotation import check_type
+from noria.app.depends import INJECTED
+from noria.app.providers import Need, find_need, is_context
 from noria.errors import TaskDefinitionError
-from noria.worker.context import Context
 
 _BY_POSITION: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _OPEN: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
@@ -25,10 +25,12 @@ class Signature:
     """A task's arguments and result as types.
 
     Attributes:
-        shape: a struct with one field for each parameter but the context; what a caller left out is UNSET.
+        shape: a struct with one field for each parameter but the context and the dependencies; what a caller
+            left out is UNSET.
         defaults: for each field, the function's own default, or `Parameter.empty`.
         by_position: how many of its fields, from the first, the function takes by position.
         takes_context: whether the function's first parameter is the `Context`.
+        needs: the parameters that are dependencies, which the function takes by name.
         returns: the type of the result; `Any` if the function does not say.
         text: the parameters as the function writes them, for messages.
     """
@@ -37,6 +39,7 @@ class Signature:
     defaults: tuple[Any, ...]
     by_position: int
     takes_context: bool
+    needs: Mapping[str, Need]
     returns: Any
     text: str
 
@@ -50,18 +53,21 @@ def read_signature(function: Callable[..., Any], task: str) -> Signature:
     """
     hints = _hints(function, task)
     parameters = _parameters(function, task)
-    takes_context = bool(parameters) and _is_context(hints.get(parameters[0].name))
-    arguments = parameters[takes_context:]
+    takes_context = bool(parameters) and is_context(hints.get(parameters[0].name))
+    parameters = parameters[takes_context:]
+    needs = _needs(parameters, hints, task)
+    arguments = [each for each in parameters if each.name not in needs]
     _check_parameters(arguments, hints, task)
     returns = hints.get("return", Any)
     if returns in (typing.NoReturn, typing.Never):
         returns = None
-    _check_type(returns, f"task {task!r}: its result")
+    check_type(returns, f"task {task!r}: its result")
     return Signature(
         shape=_shape(task, function.__module__, arguments, hints),
         defaults=tuple(each.default for each in arguments),
-        by_position=sum(each.kind in _BY_POSITION for each in arguments),
+        by_position=_by_position(parameters, needs),
         takes_context=takes_context,
+        needs=needs,
         returns=returns,
         text=f"({', '.join(map(_written, arguments))})",
     )
@@ -87,9 +93,26 @@ def _parameters(function: Callable[..., Any], task: str) -> list[Parameter]:
         ) from error
 
 
-def _is_context(hint: Any) -> bool:
-    kind = get_origin(hint) or hint
-    return isinstance(kind, type) and issubclass(kind, Context)
+def _needs(parameters: list[Parameter], hints: dict[str, Any], task: str) -> dict[str, Need]:
+    needs = {}
+    for each in parameters:
+        what = f"task {task!r}: parameter {each.name!r}"
+        need = find_need(hints.get(each.name), what)
+        if need is not None:
+            if each.kind is Parameter.POSITIONAL_ONLY or each.kind in _OPEN:
+                raise TaskDefinitionError(f"{what}: a dependency is passed by name; it cannot be {each}")
+            needs[each.name] = need
+    return needs
+
+
+def _by_position(parameters: list[Parameter], needs: Mapping[str, Need]) -> int:
+    """How many arguments go by position: those before the first dependency."""
+    count = 0
+    for each in parameters:
+        if each.kind not in _BY_POSITION or each.name in needs:
+            break
+        count += 1
+    return count
 
 
 def _check_parameters(arguments: list[Parameter], hints: dict[str, Any], task: str) -> None:
@@ -99,38 +122,15 @@ def _check_parameters(arguments: list[Parameter], hints: dict[str, Any], task: s
             raise TaskDefinitionError(
                 f"{what}: a job's arguments are named; take one list or dict instead of {each}"
             )
-        if _is_context(hints.get(each.name)):
+        if each.default is INJECTED:
+            raise TaskDefinitionError(f"{what}: only a parameter that is annotated with Depends is INJECTED")
+        if is_context(hints.get(each.name)):
             raise TaskDefinitionError(f"{what}: the Context must be the first parameter, and the only one")
         if place == 0 and each.name in ("self", "cls") and each.name not in hints:
             raise TaskDefinitionError(
                 f"{what}: looks like a method; declare a function at the top of a module"
             )
-        _check_type(hints.get(each.name, Any), what)
-
-
-def _check_type(hint: Any, what: str) -> None:
-    try:
-        strangers = sorted({each.__qualname__ for each in _strangers(msgspec.inspect.type_info(hint), set())})
-    except TypeError as error:
-        raise TaskDefinitionError(f"{what}: {error}") from error
-    if strangers:
-        raise TaskDefinitionError(
-            f"{what}: values of type {', '.join(strangers)} cannot be stored; use builtins, dataclasses, "
-            "msgspec or pydantic classes, enums, dates and times, UUID, Decimal or bytes"
-        )
-
-
-def _strangers(node: Any, seen: set[int]) -> Iterator[type]:
-    """The classes inside a type that no codec can write, found in what msgspec makes of the type."""
-    if isinstance(node, tuple):
-        for each in node:
-            yield from _strangers(each, seen)
-    elif isinstance(node, msgspec.inspect.Type | msgspec.inspect.Field) and id(node) not in seen:
-        seen.add(id(node))
-        if isinstance(node, msgspec.inspect.CustomType) and node.cls is not object and not is_model(node.cls):
-            yield node.cls
-        for name in node.__struct_fields__:
-            yield from _strangers(getattr(node, name), seen)
+        check_type(hints.get(each.name, Any), what)
 
 
 def _written(each: Parameter) -> str:

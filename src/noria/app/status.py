@@ -67,7 +67,8 @@ class JobStatus(Struct, frozen=True, kw_only=True):
         expires_at, deadline_at: start by, finish by.
         keep: seconds for which its record is kept after success; None: as the backend does.
         unique_key: no other live job of its task has this key.
-        cancelling: it runs, and its cancellation was asked for.
+        schedule, slot: the timer that enqueued it, and for which time; "" and None if none did.
+        cancelling: it runs, and its cancellation was asked for; cancelling_since: when that was.
         error: the last failure.
         log: its ended starts, oldest first; the oldest may have been dropped.
     """
@@ -94,7 +95,10 @@ class JobStatus(Struct, frozen=True, kw_only=True):
     unique_key: str | None
     tags: tuple[str, ...]
     correlation_id: str
+    schedule: str
+    slot: datetime | None
     cancelling: bool
+    cancelling_since: datetime | None
     error: JobFault | None
     log: tuple[StartStatus, ...]
 
@@ -125,7 +129,10 @@ def status_of(record: Record) -> JobStatus:
         unique_key=record.unique,
         tags=record.extras.tags,
         correlation_id=record.extras.correlation_id,
+        schedule=record.extras.schedule,
+        slot=_at(record.extras.slot),
         cancelling=record.cancelling,
+        cancelling_since=_at(record.cancelling_since),
         error=_fault(record.failure),
         log=tuple(map(_start, record.log)),
     )

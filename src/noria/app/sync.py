@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import inspect
 import threading
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, ParamSpec, TypeVar
 
+from noria.app import checks
 from noria.app.job import Draft, Job
 from noria.app.link import Links
 from noria.app.loop_thread import LoopThread
@@ -44,10 +46,21 @@ class Sync:
         """Enqueue a job of a task, or of `task.options(...)`; as `task.enqueue`."""
         return self._run(lambda: task.enqueue(*args, **kwargs))
 
-    def enqueue_many(self, drafts: Iterable[Draft[R]]) -> list[Job[R]]:
-        """Enqueue many jobs, described by `task.job(...)`; as `app.enqueue_many`."""
-        drafts = list(drafts)
-        return self._run(lambda: enqueue_many(self._links, drafts))
+    def enqueue_many(self, drafts: Iterable[Draft[R]], *, conn: object | None = None) -> list[Job[R]]:
+        """Enqueue many jobs, described by `task.job(...)`; as `app.enqueue_many`.
+
+        Args:
+            conn: a connection of psycopg 3, without asyncio, to the database of this application: the jobs are
+                enqueued in its transaction. One of asyncio belongs to a loop, which this would block.
+        """
+        listed = drafts_of(drafts)
+        if inspect.iscoroutinefunction(getattr(type(conn), "execute", None)):
+            raise InvalidInput(
+                f"a {type(conn).__name__} is used with await: await app.enqueue_many(..., conn=conn) instead of "
+                "app.sync, or pass a psycopg.Connection",
+                field="conn",
+            )
+        return self._run(lambda: enqueue_many(self._links, listed, conn))
 
     def result(self, job: Job[T], timeout: float | None = None) -> T:
         """Wait until a job has ended, at most `timeout` seconds, and return its value; as `job.result`."""
@@ -113,13 +126,24 @@ def _loop_runs_here() -> bool:
     return True
 
 
-async def enqueue_many(links: Links, drafts: list[Draft[R]]) -> list[Job[R]]:
-    """Push drafts through the link of the loop that runs; the jobs in order."""
-    for place, draft in enumerate(drafts):
+def drafts_of(drafts: Iterable[Draft[R]]) -> list[Draft[R]]:
+    """The drafts that a caller wants enqueued, checked.
+
+    Raises:
+        InvalidInput: it is no list, or something in it is no draft.
+    """
+    listed = checks.several("drafts", drafts, "drafts, made with task.job(...)")
+    for place, draft in enumerate(listed):
         if not isinstance(draft, Draft):
             raise InvalidInput(
                 f"drafts[{place}] is {shown(draft)}, no draft of a job; make drafts with task.job(...)",
                 field="drafts",
             )
-    receipts = await links.here().push([draft.new for draft in drafts])
+    return listed
+
+
+async def enqueue_many(links: Links, drafts: list[Draft[R]], conn: object | None = None) -> list[Job[R]]:
+    """Push drafts through the link of the loop that runs, or in the transaction of a connection; the jobs in order."""
+    jobs, link = [draft.new for draft in drafts], links.here()
+    receipts = await (link.push(jobs) if conn is None else link.push_within(conn, jobs))
     return [draft.job(receipt) for draft, receipt in zip(drafts, receipts, strict=True)]

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Generic, ParamSpec, TypeVar, Unpack
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, Unpack
+
+from msgspec.structs import replace
 
 from noria.app.binding import Binding
 from noria.app.job import Draft, Job
 from noria.app.link import Links
+from noria.app.onion import Layers
 from noria.app.options import JobOptions
 from noria.app.plan import Plan
+from noria.app.providers import Need
+from noria.app.signature import Signature
 from noria.clock import Clock
-from noria.ids import IdSource
+from noria.errors import NotRunning
+from noria.ids import Entropy, IdSource
 from noria.model.task import TaskDef
 
 P = ParamSpec("P")
@@ -20,20 +27,54 @@ R = TypeVar("R")
 C = TypeVar("C")
 
 
-class Enqueuer(Generic[P, R]):
-    """Makes jobs of one task, all by the same plan.
+class Defined(NamedTuple):
+    """Everything about a task but where it is at home."""
 
-    Args:
-        binding: checks and encodes arguments.
-        plan: everything else about the jobs.
+    definition: TaskDef
+    binding: Binding
+    needs: Mapping[str, Need]
+
+
+@dataclass(slots=True, kw_only=True)
+class Home:
+    """What tasks need of the application that they belong to."""
+
+    links: Links
+    ids: IdSource
+    clock: Clock
+    entropy: Entropy
+    layers: Layers
+
+
+class Seat:
+    """Where a task stands: what is decided about it, and its application once it has one.
+
+    Attributes:
+        defined: what is decided.
+        home: None while it belongs to a router that no application has included.
     """
 
-    def __init__(self, binding: Binding, plan: Plan, links: Links, ids: IdSource, clock: Clock) -> None:
-        self._binding = binding
-        self._plan = plan
-        self._links = links
-        self._ids = ids
-        self._clock = clock
+    __slots__ = ("defined", "home")
+
+    def __init__(self, defined: Defined, home: Home | None) -> None:
+        self.defined = defined
+        self.home = home
+
+
+class Enqueuer(Generic[P, R]):
+    """Makes jobs of one task, all by the same options.
+
+    Args:
+        seat: the task.
+        options: what differs from the task's defaults.
+    """
+
+    def __init__(self, seat: Seat, options: Mapping[str, Any]) -> None:
+        self._seat = seat
+        self._options = options
+        plan = Plan.of(seat.defined.definition, options)
+        # An application that includes a router may change the name and the queue of its tasks.
+        self._plan = plan if seat.home is not None else None
 
     async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Job[R]:
         """Enqueue a job. On return it is stored, and will end in exactly one recorded outcome.
@@ -47,13 +88,14 @@ class Enqueuer(Generic[P, R]):
         Raises:
             InvalidArguments: the arguments do not fit the signature; `field` names the parameter.
             TooLarge: they are more than 1 MiB as JSON, or nested more than 64 levels deep.
+            Conflict: the `id` is that of another task's job; nothing was stored.
             NotRunning: the application is not open on this event loop.
             Unavailable: the backend could not be reached; nothing was stored.
             Unknown: the backend did not answer; the job may be stored. Enqueue a `job(...)` with
                 `app.enqueue_many` to be able to repeat it safely.
         """
         draft = self._draft(args, kwargs)
-        [receipt] = await self._links.here().push_one(draft.new)
+        [receipt] = await draft.links.here().push_one(draft.new)
         return draft.job(receipt)
 
     def job(self, *args: P.args, **kwargs: P.kwargs) -> Draft[R]:
@@ -65,34 +107,56 @@ class Enqueuer(Generic[P, R]):
         return self._draft(args, kwargs)
 
     def _draft(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Draft[R]:
-        body = self._binding.pack(args, kwargs)
-        new = self._plan.job(body, self._ids, self._clock)
-        return Draft(new, self._links, self._clock, self._binding.unpack_result)
+        home, defined = self._seat.home, self._seat.defined
+        if home is None:
+            raise NotRunning(
+                f"task {defined.definition.name!r} belongs to a router that no application has included yet: "
+                "app.include(router)"
+            )
+        if self._plan is None:
+            self._plan = Plan.of(defined.definition, self._options)
+        new = self._plan.job(defined.binding.pack(args, kwargs), home.ids, home.clock)
+        if home.layers.stamps:
+            new = replace(new, extras=home.layers.stamp(new.task, new.queue, new.extras))
+        return Draft(new, home.links, home.clock, defined.binding.unpack_result)
 
 
 class Task(Enqueuer[P, R]):
     """A declared task. `P` are the parameters of its jobs, `R` is what they return.
 
     Attributes:
-        definition: everything that was decided when it was declared.
         function: the function itself.
+        seat: where it stands in its application; for what makes workers.
     """
 
-    def __init__(
-        self, definition: TaskDef, binding: Binding, links: Links, ids: IdSource, clock: Clock
-    ) -> None:
-        super().__init__(binding, Plan.of(definition, {}), links, ids, clock)
-        self.definition = definition
-        self.function: Callable[..., Any] = definition.handler
-        self.__name__ = getattr(self.function, "__name__", definition.name)
+    def __init__(self, seat: Seat) -> None:
+        super().__init__(seat, {})
+        self.seat = seat
+        self.function: Callable[..., Any] = seat.defined.definition.handler
+        self.__name__ = getattr(self.function, "__name__", self.name)
         self.__doc__ = self.function.__doc__
         self.__module__ = self.function.__module__
         self.__wrapped__ = self.function
 
     @property
+    def definition(self) -> TaskDef:
+        """Everything that was decided when it was declared, and when its router was included."""
+        return self._seat.defined.definition
+
+    @property
     def name(self) -> str:
         """The name by which jobs call it."""
-        return self.definition.name
+        return self._seat.defined.definition.name
+
+    @property
+    def signature(self) -> Signature:
+        """The types of its arguments and result."""
+        return self._seat.defined.binding.signature
+
+    @property
+    def check_body(self) -> Callable[[bytes], None]:
+        """Sees whether arguments as JSON, by name, fit; raises `InvalidArguments`."""
+        return self._seat.defined.binding.check
 
     def options(self, **options: Unpack[JobOptions]) -> Enqueuer[P, R]:
         """The same task for jobs that differ from its defaults: see `JobOptions`.
@@ -104,8 +168,7 @@ class Task(Enqueuer[P, R]):
             InvalidOption: an option is unknown, of the wrong type or out of range, or two contradict.
             InvalidName: a queue has a form that no backend accepts.
         """
-        plan = Plan.of(self.definition, options)
-        return Enqueuer(self._binding, plan, self._links, self._ids, self._clock)
+        return Enqueuer(self._seat, options)
 
     def __repr__(self) -> str:
         return f"<Task {self.name}>"

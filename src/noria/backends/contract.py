@@ -15,8 +15,8 @@ Rules for every call:
 * *Bounded*: a call ends within the backend's `timeout` (plus `wait`, where it has one).
 * *Clocks*: due times and deadlines of sessions are read from the backend's clock, never from a caller's.
 
-Still to come, each with the capability that needs it: writes in mid-run, steering of queues and groups, small
-documents, streams of events, and pushes on a caller's own connection.
+Still to come, each with the capability that needs it: writes in mid-run, steering of groups and resources, streams of
+events.
 """
 
 from __future__ import annotations
@@ -28,14 +28,29 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
+from noria.errors import InvalidOption, shown
 from noria.ids import Id, SessionId
+from noria.model.change import Change as Change
+from noria.model.document import Doc as Doc
+from noria.model.document import DocWrite as DocWrite
+from noria.model.document import Version as Version
+from noria.model.flow import Flow as Flow
+from noria.model.flow import Point as Point
 from noria.model.job import Lane, Lease, NewJob, Receipt, Record
 from noria.model.limits import TTL
+from noria.model.names import check_name, check_text
 from noria.model.outcome import Settlement
+from noria.model.query import DeadGroup as DeadGroup
+from noria.model.query import Kin as Kin
+from noria.model.query import Page as Page
+from noria.model.query import Query as Query
+from noria.model.query import Tallied as Tallied
+from noria.model.query import Term as Term
 from noria.model.state import State
 
 Channel = str
-"""A hint channel: "queue:NAME" (it has work), "reply:TOKEN" (outcomes for one process), "session:ID" (orders)."""
+"""A hint channel: "queue:NAME" (it has work), "reply:TOKEN" (outcomes for one process), "session:ID" (orders),
+"schedules" (a person has changed one)."""
 
 
 class Fence(Struct, frozen=True, order=True):
@@ -66,10 +81,17 @@ class Want(Struct, frozen=True):
 
 
 class Batch(Struct, frozen=True):
-    """What a lease gave. `next_due`: seconds until the next job of these queues becomes due, None if none is."""
+    """What a lease gave.
+
+    Attributes:
+        leases: the jobs.
+        next_due: seconds until the next job of these queues becomes due; None if none is.
+        suspects: whether suspects may be left in these queues.
+    """
 
     leases: list[Lease]
     next_due: float | None = None
+    suspects: bool = False
 
 
 class Verdict(Enum):
@@ -116,7 +138,8 @@ class WorkerCard(Struct, frozen=True, kw_only=True):
         tasks: the tasks it knows; parked jobs of these are leased to it.
         queues: the queues it serves.
         ttl: seconds without a renewal after which the session may be ended.
-        slots: how many jobs it runs at once.
+        slots: how many jobs it runs at once; sizes: the same by kind of slot.
+        version: of its program, for people; language: in which that is written.
     """
 
     worker: str
@@ -126,6 +149,9 @@ class WorkerCard(Struct, frozen=True, kw_only=True):
     queues: tuple[str, ...] = ()
     ttl: float = TTL
     slots: int = 0
+    sizes: Mapping[str, int] = {}
+    version: str = ""
+    language: str = "python"
 
 
 class Vitals(Struct, frozen=True):
@@ -135,7 +161,10 @@ class Vitals(Struct, frozen=True):
         running, buffered, unsettled: jobs by where they are in the worker.
         settled: starts ended since the session opened.
         lag: seconds by which the event loop was last late.
-        memory: resident bytes.
+        memory: resident bytes, at most so far.
+        busy: slots that are taken, by kind.
+        load: of its host: how many wanted a processor in the last minute, as the kernel averages them.
+        state: "active"; "quiet": it finishes what it has and leases nothing; "stopping": it ends after that.
     """
 
     running: int = 0
@@ -144,6 +173,20 @@ class Vitals(Struct, frozen=True):
     settled: int = 0
     lag: float = 0.0
     memory: int = 0
+    busy: Mapping[str, int] = {}
+    load: float = 0.0
+    state: Literal["active", "quiet", "stopping"] = "active"
+
+
+Command = Literal["quiet", "stop", "resume"]
+"""What a person asks of a worker: finish and lease nothing more; finish and end; go on."""
+
+
+class Cancellation(Struct, frozen=True, order=True):
+    """A start whose cancellation was asked for. `note`: why, as whoever asked first has put it; may be empty."""
+
+    fence: Fence
+    note: str = ""
 
 
 class Orders(Struct, frozen=True):
@@ -151,11 +194,13 @@ class Orders(Struct, frozen=True):
 
     Attributes:
         lost: the session has ended; everything it held belongs to others.
-        cancels: starts whose cancellation was asked for.
+        cancels: what to cancel.
+        command: how the worker is to be; None is at work.
     """
 
     lost: bool = False
-    cancels: tuple[Fence, ...] = ()
+    cancels: tuple[Cancellation, ...] = ()
+    command: Literal["quiet", "stop"] | None = None
 
 
 class Overdue(Struct, frozen=True):
@@ -208,73 +253,82 @@ class Parts(Flag):
     ALL = BODY | RESULT | LOG
 
 
-class Query(Struct, frozen=True, kw_only=True):
-    """Which jobs to find; an empty field does not filter. All fields must match.
-
-    Attributes:
-        states, tasks, queues: any of these.
-        tag, correlation_id: exactly this.
-        dead: only dead letters.
-        created_after, created_before: seconds since the epoch.
-    """
-
-    states: tuple[State, ...] = ()
-    tasks: tuple[str, ...] = ()
-    queues: tuple[str, ...] = ()
-    tag: str = ""
-    correlation_id: str = ""
-    dead: bool = False
-    created_after: float | None = None
-    created_before: float | None = None
-
-
-class Page(Struct, frozen=True):
-    """A page of records, newest first by id.
-
-    Attributes:
-        next: pass it as `after` for the next page; None on the last one.
-        scan_limited: the backend stopped looking before it had seen every row; `next` goes on from there.
-    """
-
-    records: list[Record]
-    next: Id | None = None
-    scan_limited: bool = False
-
-
-class Change(Struct, frozen=True, kw_only=True):
-    """What to do to jobs.
-
-    Attributes:
-        kind: "cancel": end it as cancelled, at once or, if it runs, through its worker;
-            "retry": queue a failed, cancelled or expired job again with fresh attempts and no time bounds;
-            "discard": keep the record of a failed job, but count it as a dead letter no more.
-        note: why, for the record.
-    """
-
-    kind: Literal["cancel", "retry", "discard"]
-    note: str = ""
-
-
 class Altered(Struct, frozen=True):
     """What became of one change.
 
     Attributes:
         status: "done"; "asked": the job runs, its worker was told; "missing": no such job; "refused": its state
             does not allow it; "conflict": another live job has its unique key.
-        state: the job's state afterwards; None if missing.
+        state: the job's state afterwards; None if it is missing, or erased now.
     """
 
     status: Literal["done", "asked", "missing", "refused", "conflict"]
     state: State | None = None
 
 
+class QueueRef(Struct, frozen=True):
+    """A queue, as the target of steering."""
+
+    queue: str
+
+    def __post_init__(self) -> None:
+        check_name("queue", self.queue)
+
+
+class Pause(Struct, frozen=True, tag="pause"):
+    """Lease no more jobs of a queue; what runs goes on.
+
+    Attributes:
+        reason, by: why and by whom, for people; at most 500 and 128 printable characters.
+        until: seconds since the epoch at which the pause is over by itself; None lasts until `Resume`.
+    """
+
+    reason: str = ""
+    by: str = ""
+    until: float | None = None
+
+    def __post_init__(self) -> None:
+        for field, limit in (("reason", 500), ("by", 128)):
+            if text := getattr(self, field):
+                check_text(field, text, limit)
+        if self.until is not None and not abs(self.until) < 1e12:
+            raise InvalidOption(f"until must be a time, not {shown(self.until)}", field="until")
+
+
+class Resume(Struct, frozen=True, tag="resume"):
+    """Lease jobs of a queue again."""
+
+
+class Paused(Struct, frozen=True):
+    """A pause that holds. `since`: when it began; a repeated pause changes its words, and not its beginning."""
+
+    reason: str
+    by: str
+    since: float
+    until: float | None = None
+
+
+class Steered(Struct, frozen=True):
+    """How the target stands now. `paused`: None if its jobs are leased."""
+
+    paused: Paused | None = None
+
+
 class QueueCounts(Struct, frozen=True):
-    """One queue in numbers. `oldest_ready`: seconds since its longest waiting job became eligible, as far as the first
-    hundred of each lane tell; suspects are left out."""
+    """One queue in numbers.
+
+    Attributes:
+        states: jobs by state; those that are none are left out.
+        dead: dead letters.
+        oldest_ready: seconds since its longest waiting job became eligible, as far as the first hundred of each lane
+            and of the suspects tell.
+        paused: the pause that holds; None if its jobs are leased.
+    """
 
     states: Mapping[State, int]
     dead: int = 0
     oldest_ready: float | None = None
+    paused: Paused | None = None
 
 
 class WorkerLine(Struct, frozen=True, kw_only=True):
@@ -288,8 +342,25 @@ class WorkerLine(Struct, frozen=True, kw_only=True):
     seen: float
 
 
+class Member(WorkerLine, frozen=True, kw_only=True):
+    """A session that has not ended, with what it holds.
+
+    Attributes:
+        silent: seconds since it was last renewed.
+        overdue: it was not renewed in time; a sweep will end it.
+        held: how many jobs it holds; `jobs` are the first hundred of them.
+        command: how it was told to be; its vitals say how it is.
+    """
+
+    silent: float
+    overdue: bool
+    held: int
+    jobs: tuple[Id, ...]
+    command: Literal["quiet", "stop"] | None = None
+
+
 class Counts(Struct, frozen=True):
-    """The whole namespace in numbers. Erased jobs (`keep=0`) are counted in `erased`."""
+    """The whole namespace in numbers. `erased`: records deleted at success (`keep=0`) or by a person."""
 
     queues: dict[str, QueueCounts]
     workers: list[WorkerLine]
@@ -345,14 +416,20 @@ class Capabilities(Struct, frozen=True, kw_only=True):
 class Queue(Protocol):
     """Jobs on their way: enqueue, lease, settle."""
 
-    async def push(self, jobs: Sequence[NewJob]) -> list[Receipt]:
+    async def push(self, jobs: Sequence[NewJob], docs: Sequence[DocWrite] = ()) -> list[Receipt]:
         """Enqueue jobs.
 
         On return: every created job is durable and will end in exactly one recorded outcome. A job whose id is
         stored, or whose unique key a live job of the same task has, is not stored again: its receipt names the
         job that stands for it. Two jobs of one call with the same unique key: the first is created.
-        On exception: none (`Unavailable`) or all (`Unknown`) of this call may be stored.
-        May be repeated with the same ids: yes.
+        `docs` are written in the same step as the jobs are stored, as by `Board.write`; also if other jobs stand for
+        these. If one job of a call with documents is rejected, nothing of the call is stored.
+        On exception: none (`Unavailable`, `Conflict`, `InvalidInput`) or all (`Unknown`) of this call may be stored.
+        May be repeated with the same ids: yes; documents that were written then conflict, if they ask for a version.
+
+        Raises:
+            Conflict: a document has another version; nothing of this call was stored, and every other call was.
+            InvalidInput: a document cannot be stored.
         """
         ...
 
@@ -395,6 +472,32 @@ class Queue(Protocol):
         """
         ...
 
+    async def steer(self, target: QueueRef, change: Pause | Resume) -> Steered:
+        """Pause a queue, or resume it; it need not have had any jobs yet.
+
+        On return no lease that is asked for later takes a job of a paused queue; becoming due, expiring, and changes
+        by persons go on. A pause is over by itself at its `until`, by the backend's clock. Resuming wakes workers.
+        May be repeated: yes, with the same answer.
+        """
+        ...
+
+
+class Joins(Protocol):
+    """What a backend with the capability `transactional` has as well."""
+
+    async def push_within(self, conn: object, jobs: Sequence[NewJob]) -> list[Receipt]:
+        """Enqueue jobs in the transaction of a caller's own connection.
+
+        On return: they are stored if, and when, that transaction commits; no worker sees them before, and nothing
+        is left of them if it is undone. Receipts are as those of `push`.
+        On exception: the caller's transaction has failed, and must be undone.
+        May be repeated with the same ids: yes.
+
+        Raises:
+            InvalidInput: it is no connection that the backend knows, or it is in no transaction.
+        """
+        ...
+
 
 class Sessions(Protocol):
     """Workers' lives."""
@@ -433,6 +536,18 @@ class Sessions(Protocol):
         """
         ...
 
+    async def fleet(self) -> list[Member]:
+        """The sessions that have not ended, the oldest first, silent ones included."""
+        ...
+
+    async def command(self, session: SessionId, command: Command) -> bool:
+        """Tell a worker to be quiet, to stop, or to go on; says whether its session is open.
+
+        The order reaches it with its next renewal, and is repeated with each until another takes its place.
+        May be repeated: yes, with the same answer.
+        """
+        ...
+
 
 class Ledger(Protocol):
     """Records of jobs."""
@@ -442,20 +557,94 @@ class Ledger(Protocol):
     ) -> list[Record | None]:
         """Read records; None where there is none.
 
-        `watch`: in the same step, if a job is not final, have its outcome hinted to this channel.
+        `watch`: in the same step, if a job is not final, have its outcome hinted to this channel. A job knows one
+        channel: the last one asked for wins, over one that came with the push too. Whoever waited on another goes
+        on by polling.
         """
         ...
 
-    async def find(self, query: Query, after: Id | None = None, limit: int = 50) -> Page:
-        """Read a page of records, newest first. Rows that vanish meanwhile cause no error and no repeat."""
+    async def find(
+        self,
+        query: Query,
+        after: Id | None = None,
+        limit: int = 50,
+        *,
+        parts: Parts = Parts.NONE,
+        ids_only: bool = False,
+    ) -> Page:
+        """Read a page of records, newest first by id, or oldest first if the query says so.
+
+        Rows that come or vanish meanwhile cause no error and no repeat. A page looks at 100,000 rows at most, and at
+        fewer if that takes seconds, then says `scan_limited`. `parts`: what is read of each; bodies and results of more
+        than 64 KiB (`MAX_LISTED`) are left out. `ids_only`: read no records, which costs less.
+        """
+        ...
+
+    async def tally(self, query: Query, most: int = 10_000) -> Tallied:
+        """Count the jobs that match, to `most`, and looking at 100,000 rows at most."""
+        ...
+
+    async def dead_groups(self, limit: int = 100) -> list[DeadGroup]:
+        """Dead letters by fingerprint, the most frequent first; among at most 1,000 fingerprints."""
         ...
 
     async def alter(self, ids: Sequence[Id], change: Change) -> list[Altered]:
-        """Change jobs by the state table. May be repeated: yes, with the same answer."""
+        """Change jobs by the state table, each as far as its own state allows.
+
+        A trace of an erased job stays for a while, by which repeated pushes, settles and changes are recognised.
+        May be repeated: yes, with the same answer.
+
+        A job that ends as cancelled because of this call has the note as the message of its failure, whether it
+        waited or ran, and however its start ended; of several notes for one run, the first.
+
+        Raises:
+            TooLarge: the new body is larger than the backend takes; nothing was changed.
+        """
         ...
 
     async def counts(self) -> Counts:
         """Count jobs by queue and state, without reading the jobs."""
+        ...
+
+    async def stats(self) -> list[Flow]:
+        """How many jobs came and went since the store began, by queue and task, in this order."""
+        ...
+
+    async def series(self, since: float, until: float | None = None, step: int = 1) -> list[Point]:
+        """The same by time: a point for each span of `step` minutes, queue and task in which anything happened.
+
+        In order of time. Minutes are kept for a day (`FLOW_FOR`), then only their sums; `since` and `until` are
+        widened to whole spans, which are counted from the epoch.
+        """
+        ...
+
+
+class Board(Protocol):
+    """Small documents, each written whole, with compare-and-swap."""
+
+    async def read(self, kind: str, names: Sequence[str]) -> list[Doc | None]:
+        """Read documents; None where there is none, or its time is over."""
+        ...
+
+    async def write(self, docs: Sequence[DocWrite]) -> list[Version]:
+        """Write or delete documents, all in one step; returns their versions, 0 for those that are deleted.
+
+        May be repeated: yes; a write that expects a version then conflicts with itself, so read before you do.
+
+        Raises:
+            Conflict: a document is not of the version that was expected; nothing was written.
+            InvalidInput: a document is too large, its name cannot be stored, or it is written twice.
+        """
+        ...
+
+    async def scan(
+        self, kind: str, after: str | None = None, limit: int = 100, prefix: str = ""
+    ) -> list[Doc]:
+        """Read documents of a kind in the order of their names (of the code points in them), a page at a time.
+
+        `after`: only names behind this one. `prefix`: only names that begin with this. At most `limit`, and at most
+        1,000; a page may hold fewer, and only an empty one is the last.
+        """
         ...
 
 
@@ -471,7 +660,7 @@ class Hints(Protocol):
         ...
 
 
-class Backend(Queue, Sessions, Ledger, Hints, Protocol):
+class Backend(Queue, Sessions, Ledger, Board, Hints, Protocol):
     """Everything that an application and a worker need of a store."""
 
     @property
@@ -503,10 +692,21 @@ class Backend(Queue, Sessions, Ledger, Hints, Protocol):
 
 
 class Keeper(Protocol):
-    """The synchronous, independent way to keep a session alive while the event loop cannot turn."""
+    """The synchronous, independent way to do a session's duties while the event loop cannot turn.
+
+    For one thread. Every call may raise `Unavailable` or `Unknown`, and may be repeated.
+    """
 
     def renew(self, session: SessionId, vitals: Vitals) -> Orders:
-        """As `Sessions.renew`, from a thread. Raises `Unavailable` or `Unknown`."""
+        """As `Sessions.renew`."""
+        ...
+
+    def settle(self, session: SessionId, ends: Sequence[Settlement]) -> list[Verdict]:
+        """As `Queue.settle`; who asks again on the loop is told ALREADY."""
+        ...
+
+    def recall(self, session: SessionId, known: Collection[Fence], why: str) -> list[Fence]:
+        """As `Queue.recall`, but says which starts were given back; `why` goes into their log."""
         ...
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -61,11 +62,11 @@ def from_words(signature: Signature, words: Iterable[str]) -> dict[str, Any]:
 
 def _read(field: FieldInfo, text: str) -> Any:
     kind = field.type
-    if kind is Any or Any in getattr(kind, "__args__", ()):
+    if any(each is Any or each is object for each in (kind, *getattr(kind, "__args__", ()))):
         return _json_or_text(text)
-    for value in (text, _json_or_text(text)):
+    for read in (str, _json_or_text):
         try:
-            return msgspec.convert(value, kind, strict=False, dec_hook=load_model)
+            return msgspec.convert(read(text), kind, strict=False, dec_hook=load_model)
         except (msgspec.ValidationError, ValueError, TypeError):
             continue
     raise InvalidArguments(
@@ -85,11 +86,23 @@ def decoded(text: str | bytes) -> Any:
 
     Raises:
         msgspec.DecodeError: it is malformed.
+        InvalidInput: an object in it has a name twice, so that one value would be lost.
     """
     try:
-        return msgspec.json.decode(text)
+        value = msgspec.json.decode(text)
+        # Only this parser shows all pairs; numbers stay text, since theirs are not looked at.
+        json.loads(text, object_pairs_hook=_apart, parse_int=str, parse_float=str)
     except RecursionError:
         raise msgspec.DecodeError("it is nested too deep") from None
+    return value
+
+
+def _apart(pairs: list[tuple[str, Any]]) -> None:
+    seen: set[str] = set()
+    for name, _ in pairs:
+        if name in seen:
+            raise InvalidInput(f"{name!r:.40} is given twice in one object", field="args")
+        seen.add(name)
 
 
 def type_text(kind: Any) -> str:
@@ -140,7 +153,7 @@ def example(signature: Signature) -> list[str] | None:
 
 
 def _example_of(kind: msgspec.inspect.Type) -> str | None:
-    if isinstance(kind, msgspec.inspect.AnyType):
+    if isinstance(kind, msgspec.inspect.AnyType) or getattr(kind, "cls", None) is object:
         return "hello"
     if isinstance(kind, msgspec.inspect.UnionType):
         return next(

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Final
 
 import msgspec
 
-from noria.app.application import Noria
-from noria.app.job import Draft
-from noria.app.task import Enqueuer
 from noria.cli.arguments import decoded, split
 from noria.cli.exits import ExitCode, Stop
+from noria.cli.flags import Flags
+from noria.cli.opening import opened_producer
 from noria.cli.output import Output
+from noria.cli.producer import Producer, Stored
 from noria.cli.quantities import count
-from noria.cli.target import answer, opened
 from noria.errors import InvalidInput
 from noria.model.limits import MAX_BATCH
 
@@ -36,15 +35,15 @@ class Tally:
     def __str__(self) -> str:
         parts = [f"{count(self.enqueued, 'job')} enqueued"]
         if self.existing:
-            parts.append(f"{self.existing:,} stood for by live jobs")
+            parts.append(
+                f"{self.existing:,} stood for by {'a live job' if self.existing == 1 else 'live jobs'}"
+            )
         if self.refused:
-            parts.append(f"{self.refused:,} lines refused")
+            parts.append(f"{count(self.refused, 'line')} refused")
         return ", ".join(parts)
 
 
-async def enqueue_lines(
-    app: Noria, enqueuer: Enqueuer[..., Any], source: BinaryIO, out: Output, seconds: float
-) -> None:
+async def enqueue_lines(flags: Flags, task: str, options: Mapping[str, Any], source: BinaryIO) -> None:
     """Enqueue a job for each line, a thousand at a time; print the ids, and a summary on stderr.
 
     A line that is no JSON, or does not fit the task, is told and left out; the others are enqueued.
@@ -53,20 +52,33 @@ async def enqueue_lines(
         Stop: some lines were refused.
         BackendError: the backend failed; what was told before is stored.
     """
-    tally = Tally()
+    out, tally = Output(flags), Tally()
     lines = _numbered(source)
-    async with opened(app, seconds):
+    async with opened_producer(flags, task, options) as producer:
         with out.progress("enqueue", _total(source)) as advance:
-            while drafts := _next(lines, enqueuer, tally, out):
-                jobs = await answer(app.enqueue_many(drafts), seconds)
-                for job in jobs:
-                    tally.enqueued += job.created
-                    tally.existing += not job.created
-                    _print(out, job.id, created=job.created)
-                advance(len(jobs))
+            while drafts := _next(lines, producer, tally, out):
+                stored = await producer.enqueue([draft for _, draft in drafts])
+                for (number, _), each in zip(drafts, stored, strict=True):
+                    _count(out, tally, number, each)
+                advance(len(stored))
     out.note(str(tally))
     if tally.refused:
         raise Stop(ExitCode.FAILED)
+
+
+def _count(out: Output, tally: Tally, number: int, stored: Stored) -> None:
+    if stored.why:
+        _refuse(out, tally, number, stored.why)
+        return
+    tally.enqueued += stored.created
+    tally.existing += not stored.created
+    _print(out, stored.id, created=stored.created)
+
+
+def _refuse(out: Output, tally: Tally, number: int, why: object) -> None:
+    tally.refused += 1
+    if tally.refused <= SHOWN:
+        out.warn(f"line {number:,}: {why}")
 
 
 def _print(out: Output, id: str, *, created: bool) -> None:
@@ -85,18 +97,15 @@ def _numbered(source: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def _next(
-    lines: Iterator[tuple[int, bytes]], enqueuer: Enqueuer[..., Any], tally: Tally, out: Output
-) -> list[Draft[Any]]:
-    """The next thousand jobs; fewer at the end."""
-    drafts: list[Draft[Any]] = []
+    lines: Iterator[tuple[int, bytes]], producer: Producer[Any], tally: Tally, out: Output
+) -> list[tuple[int, Any]]:
+    """The next thousand jobs with the numbers of their lines; fewer at the end."""
+    drafts: list[tuple[int, Any]] = []
     for number, line in lines:
         try:
-            args, kwargs = split(decoded(line))
-            drafts.append(enqueuer.job(*args, **kwargs))
+            drafts.append((number, producer.draft(split(decoded(line)))))
         except (InvalidInput, msgspec.DecodeError) as error:
-            tally.refused += 1
-            if tally.refused <= SHOWN:
-                out.warn(f"line {number:,}: {error}")
+            _refuse(out, tally, number, error)
         if len(drafts) >= MAX_BATCH:
             break
     return drafts

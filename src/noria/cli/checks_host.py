@@ -6,21 +6,27 @@ import os
 import resource
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 import apsw
 
 from noria.app.config import runtime_folder
+from noria.backends.contract import WorkerLine
+from noria.cli.escape import one_line
 from noria.cli.finding import Finding, failed, note, ok, warning
-from noria.cli.quantities import size
+from noria.cli.quantities import count, size
 from noria.errors import ConfigError
+from noria.worker.journal import journal_name
+from noria.worker.outside import JOURNALS
 
 OLDEST_SQLITE: Final = (3, 51, 3)
 """Older ones can corrupt a WAL file that several connections write."""
 
 _MIB: Final = 1024 * 1024
+_JUST_OPENED: Final = 2.0
+"""Seconds within which a worker may not have made its run journal yet."""
 _NETWORK: Final = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs")
 
 
@@ -94,21 +100,50 @@ def check_runtime(store: Path) -> Finding:
         )
 
 
+def check_meeting(store: Path, workers: Sequence[WorkerLine], now: float) -> list[Finding]:
+    """Whether live workers use the same private folder: each keeps its run journal there."""
+    try:
+        journals = runtime_folder(store) / JOURNALS
+    except ConfigError:
+        return []
+    settled = [
+        each for each in workers if each.card.language == "python" and each.opened < now - _JUST_OPENED
+    ]
+    apart = [each for each in settled if not (journals / journal_name(each.session)).exists()]
+    if apart:
+        names = ", ".join(sorted({one_line(each.card.worker) or "unnamed" for each in apart})[:3])
+        text = f"{count(len(apart), 'worker')} with another runtime folder than {journals.parent}: {names}"
+        fix = "set the same NORIA_RUNTIME_DIR for all processes of the store; until then each wake-up waits for a poll"
+        return [warning("meeting", text, fix)]
+    return [ok("meeting", "live workers use this runtime folder")] if settled else []
+
+
+def may_be_made(store: Path) -> bool:
+    """Whether a store that is not there has a folder to be made in."""
+    file = Path(os.path.realpath(store))
+    return file.parent.is_dir() and not file.is_symlink()
+
+
 def check_host(store: Path) -> Iterator[Finding]:
     """Everything about the machine, for a store at this place."""
     yield check_sqlite(apsw.sqlite_lib_version())
     yield check_files(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
     yield check_runtime(store)
-    folder = store.absolute().parent
+    file = Path(os.path.realpath(store))
+    folder = file.parent
+    if file.is_symlink():
+        yield failed("folder", f"the link {store} leads nowhere", "mend the link, or name the file itself")
+        return
     if not folder.is_dir():
-        yield failed("folder", f"there is no folder {folder}", f"mkdir -p {folder}")
+        led = f", to which the link {store} leads" if store.is_symlink() else ""
+        yield failed("folder", f"there is no folder {folder}{led}", f"mkdir -p {folder}")
         return
     if not os.access(folder, os.W_OK):
         yield failed("folder", f"{folder} cannot be written", "the store needs to make files beside itself")
     usage = shutil.disk_usage(folder)
     yield check_disk(folder, usage.free, usage.total)
     mounts = Path("/proc/mounts")
-    found = check_mount(Path(os.path.realpath(store)), mounts.read_text()) if mounts.exists() else None
+    found = check_mount(file, mounts.read_text()) if mounts.exists() else None
     if found is not None:
         yield found
     if store.exists():

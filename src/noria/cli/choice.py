@@ -7,13 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from noria import ids
-from noria.backends.contract import Ledger, Query
+from noria.cli.source import Source
 from noria.errors import InvalidInput, JobNotFound
 from noria.ids import Id
 
 NEWEST: Final = 2_000
 """Jobs among which the last digits of an id are looked for."""
-PAGE: Final = 200
 
 _ENDING: Final = re.compile(r"[0-9a-f]{8,31}", re.IGNORECASE)
 
@@ -31,14 +30,14 @@ def readable(words: Sequence[str]) -> list[Named]:
     return [word.lower() if _ENDING.fullmatch(word) else ids.from_text(word) for word in words]
 
 
-async def chosen(store: Ledger, named: Sequence[Named]) -> list[Id]:
+async def chosen(source: Source, named: Sequence[Named]) -> list[Id]:
     """The ids that were meant, each once; last digits mean a job among the newest.
 
     Raises:
         InvalidInput: several jobs end in these digits.
         JobNotFound: no job among the newest ends in them.
     """
-    recent = await _newest(store) if any(isinstance(each, str) for each in named) else []
+    recent = await source.newest(NEWEST) if any(isinstance(each, str) for each in named) else []
     return list(dict.fromkeys(_ending(each, recent) if isinstance(each, str) else each for each in named))
 
 
@@ -54,15 +53,3 @@ def _ending(word: str, recent: Iterable[Id]) -> Id:
             f"{word} is the end of several jobs, such as {both}; give the whole id", field="id"
         )
     return found[0]
-
-
-async def _newest(store: Ledger) -> list[Id]:
-    found: list[Id] = []
-    after: Id | None = None
-    while len(found) < NEWEST:
-        page = await store.find(Query(), after, PAGE)
-        found += [record.id for record in page.records]
-        after = page.next
-        if after is None:
-            break
-    return found

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import click
 
 from noria.app.application import Noria
 from noria.app.config import backend_url
-from noria.app.connect import Sqlite, connect, read_url, without_credentials
-from noria.cli import checks_host, checks_store, checks_work
+from noria.app.connect import Postgres, Redis, Sqlite, connect, read_url, without_credentials
+from noria.cli import checks_host, checks_redis, checks_server, checks_store, checks_work
+from noria.cli.command import Command
 from noria.cli.escape import one_line, without_secrets
 from noria.cli.exits import ExitCode, ImportFault, Stop
 from noria.cli.finding import Finding, Mark, failed, note, ok
-from noria.cli.flags import Command, Flags, app_argument, flags_of, option
+from noria.cli.flags import Flags, app_argument, flags_of, option
 from noria.cli.output import Output
 from noria.cli.quantities import count
-from noria.cli.target import answer, application
+from noria.cli.target import answer, application, check_no_front
 from noria.clock import SystemClock
 from noria.errors import BackendError, ConfigError
 from noria.ids import IdSource
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, use="reads")
 @app_argument
 @option("--skip-integrity", is_flag=True, help="Do not read the whole store to see if it is damaged.")
 @click.pass_context
@@ -34,6 +36,7 @@ def doctor(ctx: click.Context, /, named: str | None, skip_integrity: bool) -> No
     path/to/file.py) its tasks are compared with the jobs that wait.
     """
     flags = flags_of(ctx)
+    check_no_front(flags)
     out = Output(flags)
     findings = []
     for finding in examine(flags, named, out, whole=not skip_integrity):
@@ -63,12 +66,29 @@ def examine(flags: Flags, named: str | None, out: Output, *, whole: bool) -> Ite
         yield failed("url", str(error), "mend --url or NORIA_URL")
         return
     yield ok("url", without_credentials(url))
+    if not isinstance(store, Sqlite):
+        unmade = False
+        for finding in _examine_server(store, flags.timeout):
+            unmade |= finding.mark is Mark.NOTE and finding.check in ("schema", "namespace")
+            yield finding
+        if not unmade:  # opening it would make it
+            yield from _examine_work(url, flags, store.path, app)
+        return
     yield from checks_host.check_host(store.path)
     if not store.path.exists():
-        yield note("store", f"{store.path.absolute()} is not there yet; a worker or `noria enqueue` makes it")
+        if checks_host.may_be_made(store.path):
+            yield note(
+                "store", f"{store.path.absolute()} is not there yet; a worker or `noria enqueue` makes it"
+            )
         return
     yield from _examine_store(store, out, whole=whole)
-    yield from _examine_work(url, flags, app)
+    yield from _examine_work(url, flags, store.path, app)
+
+
+def _examine_server(store: Postgres | Redis, seconds: float) -> Iterator[Finding]:
+    if isinstance(store, Postgres):
+        return checks_server.check_server(store, seconds)
+    return checks_redis.check_redis(store, seconds)
 
 
 def _examine_store(store: Sqlite, out: Output, *, whole: bool) -> Iterable[Finding]:
@@ -76,20 +96,23 @@ def _examine_store(store: Sqlite, out: Output, *, whole: bool) -> Iterable[Findi
         return list(checks_store.check_store(store.path, store.synchronous, whole=whole, tick=tick))
 
 
-def _examine_work(url: str, flags: Flags, app: Noria | None) -> Iterable[Finding]:
+def _examine_work(url: str, flags: Flags, store: Path | None, app: Noria | None) -> Iterable[Finding]:
     try:
-        return asyncio.run(_work(url, flags, () if app is None else tuple(app.tasks)))
+        return asyncio.run(_work(url, flags, store, () if app is None else tuple(app.tasks)))
     except (BackendError, ConfigError) as error:
         return [failed("backend", str(error), "see the findings above")]
 
 
-async def _work(url: str, flags: Flags, declared: tuple[str, ...]) -> list[Finding]:
+async def _work(url: str, flags: Flags, store: Path | None, declared: tuple[str, ...]) -> list[Finding]:
     clock = SystemClock()
     backend = connect(url, clock, IdSource(clock))
     await answer(backend.start(), flags.timeout)
     try:
         opened = ok("backend", f"answers; {backend.capabilities.durability}")
-        return [opened, *await checks_work.check_work(backend, declared, clock.wall(), flags.timeout)]
+        counts = await answer(backend.counts(), flags.timeout)
+        met = () if store is None else checks_host.check_meeting(store, counts.workers, clock.wall())
+        work = await checks_work.check_work(backend, counts, declared, clock.wall(), flags.timeout)
+        return [opened, *met, *work]
     finally:
         await answer(backend.aclose(), flags.timeout)
 

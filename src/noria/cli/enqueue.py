@@ -4,45 +4,54 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
-import msgspec
 
-from noria.app.application import Noria
-from noria.app.job import Job
-from noria.app.signature import read_signature
-from noria.app.task import Enqueuer, TaskFunction
-from noria.cli import arguments, batch
-from noria.cli.escape import lines
-from noria.cli.exits import ExitCode, NoAnswer, Stop
-from noria.cli.flags import SECONDS, Command, Flags, flags_of, option
-from noria.cli.output import Output, to_json
-from noria.cli.target import answer, application, opened
-from noria.codecs.models import dump_model
-from noria.errors import InvalidInput, JobError, ResultGone, Unknown, WaitTimeout
+from noria.cli import arguments, batch, waiting
+from noria.cli.command import Command
+from noria.cli.exits import NoAnswer
+from noria.cli.flags import SECONDS, Flags, flags_of, option
+from noria.cli.moments import MOMENT, MOMENT_OR_SECONDS, WAITS
+from noria.cli.opening import opened_producer
+from noria.cli.output import Output
+from noria.cli.producer import Producer
+from noria.errors import InvalidInput, Unknown
 from noria.model.task import Arguments
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, use="writes")
 @click.argument("task")
 @click.argument("words", nargs=-1, metavar="[NAME=VALUE]...")
 @option("--args", "args", metavar="JSON", help="All arguments: JSON, @FILE, or - for stdin.")
 @option("--delay", type=SECONDS, help="Not before so long from now: 90, 5m, 2h.")
+@option("--at", type=MOMENT, help="Not before this time: 2026-12-01T08:00:00Z.")
+@option("--expires", type=MOMENT_OR_SECONDS, help="Start by then, or never: 5m, or a time.")
+@option("--deadline", type=MOMENT_OR_SECONDS, help="Finish by then, over all attempts: 2h, or a time.")
 @option("--priority", type=click.IntRange(-9, 9), help="-9 to 9; higher first.")
 @option("--queue", help="Another queue than the task's own.")
 @option("--unique", metavar="KEY", help="While a job with this key is live, it stands for this one.")
 @option("--tag", "tags", multiple=True, metavar="WORD", help="A word to find it by; may repeat.")
 @option("--correlation", "correlation_id", metavar="ID", help="Your own id for what it belongs to.")
 @option("--attempts", type=int, help="How often it may fail.")
+@option("--crashes", type=int, help="How often its process may die.")
+@option("--retry", type=WAITS, help="The waits between attempts: base=5,cap=10m,factor=2,jitter=none.")
+@option("--keep", type=SECONDS, help="How long to keep its record after success; 0: not at all.")
+@option("--id", "id", metavar="UUID", help="Its id: enqueueing an id again is the same job.")
 @option("--run-timeout", "run_timeout", type=SECONDS, help="How long one attempt may take.")
 @option("--wait", type=SECONDS, help="Wait so long for its value, and print that.")
+@option(
+    "--follow",
+    is_flag=True,
+    help="Print how it stands whenever that changes, and its value; --wait: so long.",
+)
 @click.pass_context
 def enqueue(
-    ctx: click.Context, /, task: str, words: Sequence[str], args: str | None, wait: float | None, **given: Any
-) -> None:
+    ctx: click.Context, /, task: str, words: Sequence[str], args: str | None, wait: float | None, follow: bool,
+    **given: Any,
+) -> None:  # fmt: skip
     """Enqueue a job.
 
     Prints its id or, with --wait, its value. Values are read as the task's types: noria enqueue add a=3 b=4
@@ -52,16 +61,14 @@ def enqueue(
     """
     flags = flags_of(ctx)
     options = options_of(**given)
-    app = application(flags, None)
-    found = app.find_task(task)
-    enqueuer = found.options(**options)
     if tuple(words) == ("-",):
-        if wait is not None or args is not None:
-            raise InvalidInput("with - for stdin, --args and --wait have no meaning", field="args")
-        asyncio.run(batch.enqueue_lines(app, enqueuer, sys.stdin.buffer, Output(flags), flags.timeout))
-        return
-    given_args = read_arguments(found, words, args)
-    asyncio.run(_enqueue(flags, app, enqueuer, given_args, wait))
+        if wait is not None or args is not None or "id" in options or follow:
+            raise InvalidInput(
+                "with - for stdin, --args, --id, --wait and --follow have no meaning", field="args"
+            )
+        asyncio.run(batch.enqueue_lines(flags, task, options, sys.stdin.buffer))
+    else:
+        asyncio.run(run_one(flags, task, options, Given(words, args), wait, follow=follow))
 
 
 def options_of(*, tags: Sequence[str] = (), run_timeout: float | None = None, **given: Any) -> dict[str, Any]:
@@ -70,19 +77,23 @@ def options_of(*, tags: Sequence[str] = (), run_timeout: float | None = None, **
     return {name: value for name, value in given.items() if value is not None}
 
 
-def read_arguments(
-    task: TaskFunction[..., Any, ..., Any], words: Sequence[str], text: str | None
-) -> Arguments:
-    """The arguments of one job.
+class Given(NamedTuple):
+    """Arguments as the command line has them: by words, or as one text of JSON."""
 
-    Raises:
-        InvalidInput: they are given in two ways, or cannot be read.
-    """
-    if text is None:
-        return (), arguments.from_words(read_signature(task.function, task.name), words)
-    if words:
-        raise InvalidInput("give the arguments as name=value or by --args, not both", field="args")
-    return arguments.from_json(_text_of(text))
+    words: Sequence[str]
+    text: str | None
+
+    def read(self, producer: Producer[Any]) -> Arguments:
+        """The arguments of one job.
+
+        Raises:
+            InvalidInput: they are given in two ways, or cannot be read.
+        """
+        if self.text is None:
+            return producer.named(self.words)
+        if self.words:
+            raise InvalidInput("give the arguments as name=value or by --args, not both", field="args")
+        return arguments.from_json(_text_of(self.text))
 
 
 def _text_of(text: str) -> str:
@@ -97,56 +108,30 @@ def _text_of(text: str) -> str:
         raise InvalidInput(f"{text[1:]} cannot be read: {why}", field="args") from error
 
 
-async def _enqueue(
-    flags: Flags, app: Noria, enqueuer: Enqueuer[..., Any], given: Arguments, wait: float | None
-) -> None:
+async def run_one(
+    flags: Flags, task: str, options: Mapping[str, Any], given: Given, wait: float | None, *, follow: bool = False
+) -> None:  # fmt: skip
+    """Enqueue one job, and print its id or, after a wait, its value.
+
+    Args:
+        follow: print its states as well; without `wait` as long as it takes.
+    """
     out = Output(flags)
-    draft = enqueuer.job(*given[0], **given[1])
-    async with opened(app, flags.timeout):
+    async with opened_producer(flags, task, options) as producer:
+        draft = producer.draft(given.read(producer))
         try:
-            [job] = await answer(app.enqueue_many([draft]), flags.timeout)
+            stored = await producer.enqueue_one(draft, None if follow else wait)
         except (Unknown, NoAnswer):
-            out.warn(f"whether job {draft.id} is stored is not known; noria jobs show {draft.id} tells")
+            if id := producer.id_of(draft):
+                out.warn(f"whether job {id} is stored is not known; noria jobs show {id} tells")
             raise
-        if not job.created:
-            out.note(f"nothing was stored: live job {job.id} has this unique key and stands for it")
-        if wait is not None:
-            await _wait(out, job, wait)
+        if not stored.created:
+            out.note(f"nothing was stored: job {stored.id} stands for it, by its unique key or id")
+        if follow:
+            await waiting.follow(out, producer, stored.id, wait, flags.timeout)
+        elif wait is not None:
+            await waiting.wait(out, producer, stored.id, wait)
         elif out.json:
-            out.record({"id": job.id, "created": job.created})
+            out.record({"id": stored.id, "created": stored.created})
         else:
-            out.line(job.id)
-
-
-async def _wait(out: Output, job: Job[Any], seconds: float) -> None:
-    out.note(f"waiting for job {job.id}")
-    try:
-        value = await job.result(seconds)
-    except WaitTimeout:
-        _print_id(out, job, "the job goes on")
-        raise
-    except ResultGone as error:
-        out.note(str(error))
-        value = None
-    except JobError as error:
-        if not out.json:
-            raise
-        out.record({"id": job.id, "state": error.state, "error": {"message": str(error)}})
-        raise Stop(ExitCode.FAILED) from error
-    if out.json:
-        out.record({"id": job.id, "state": "succeeded", "result": encoded(value)})
-    else:
-        out.line(lines(value) if isinstance(value, str) else to_json(encoded(value)))
-
-
-def _print_id(out: Output, job: Job[Any], why: str) -> None:
-    if out.json:
-        out.record({"id": job.id, "state": None})
-    else:
-        out.line(job.id)
-    out.note(f"{why}: noria jobs show {job.id}")
-
-
-def encoded(value: Any) -> msgspec.Raw:
-    """A result as the JSON that its worker wrote, as far as decoding it kept that."""
-    return msgspec.Raw(msgspec.json.encode(value, enc_hook=dump_model))
+            out.line(stored.id)

@@ -6,7 +6,10 @@ import re
 from typing import Final
 
 _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-_CREDENTIALS: Final = re.compile(r"(?P<scheme>\b[A-Za-z][A-Za-z0-9+.\-]*://)[^/?#\s'\"]*@")
+_CREDENTIALS: Final = re.compile(
+    r"(?P<scheme>\b[A-Za-z][A-Za-z0-9+.\-]*://)(?!(?:USER)?:PASSWORD@[^@/?#\s'\"]*(?:[/?#\s'\"]|$))[^/?#\s'\"]*@"
+)
+"""What stands before the host, but for the words by which our own advice shows where to write them."""
 _SECRET: Final = re.compile(r"(?P<name>[?&](?:password|passwd|pwd|secret|token|key)=)[^&#\s'\"]+", re.I)
 
 

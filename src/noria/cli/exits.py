@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Iterator
 from enum import IntEnum
 from typing import Final
@@ -9,6 +10,7 @@ from typing import Final
 from noria.errors import (
     BackendError,
     ConfigError,
+    Conflict,
     InvalidInput,
     JobError,
     JobNotFound,
@@ -41,13 +43,13 @@ class ExitCode(IntEnum):
 
 MEANINGS: Final[dict[ExitCode, str]] = {
     ExitCode.OK: "fine; a worker: drained, all that it had begun was finished",
-    ExitCode.FAILED: "the job or a check failed; a worker: the drain was cut short, jobs were handed back",
+    ExitCode.FAILED: "the job or a check failed; a worker: its drain was cut short, or a job has cancelled its parts",
     ExitCode.USAGE: "wrong use, or the application cannot be imported",
-    ExitCode.UNREACHABLE: "the backend cannot be reached, or did not answer in time",
-    ExitCode.NOT_FOUND: "no such job or task",
-    ExitCode.REFUSED: "refused by the state of the job",
+    ExitCode.UNREACHABLE: "the backend or front cannot be reached, or did not answer in time",
+    ExitCode.NOT_FOUND: "no such job, task, worker or key",
+    ExitCode.REFUSED: "refused by the state of the job, since its id is that of another job, or by --read-only",
     ExitCode.TIMED_OUT: "the waiting timed out; the job goes on",
-    ExitCode.NOT_AUTHORISED: "not authorised",
+    ExitCode.NOT_AUTHORISED: "the front asks for a key, or the key may not do this",
     ExitCode.NOTHING_MATCHED: "nothing matched, with --fail-empty",
     ExitCode.BUG: "a bug in noria; please report it",
     ExitCode.RESTART: "a worker asks to be restarted",
@@ -55,9 +57,6 @@ MEANINGS: Final[dict[ExitCode, str]] = {
     ExitCode.BROKEN_PIPE: "whoever read the output went away (SIGPIPE)",
     ExitCode.TERMINATED: "ended by SIGTERM",
 }
-
-LATER: Final = frozenset({ExitCode.NOT_AUTHORISED, ExitCode.RESTART})
-"""Kept for what is still to come: fronts with keys, and workers with a memory ceiling."""
 
 
 class ImportFault(NoriaError):
@@ -72,6 +71,18 @@ class NoAnswer(BackendError):
     """The backend did not answer within --timeout."""
 
 
+class NotAuthorised(NoriaError):
+    """The front asks for a key, or the key may not do this."""
+
+
+class ReadOnly(NoriaError):
+    """The command would change something, and was told not to."""
+
+
+class NothingThere(NoriaError, LookupError):
+    """The front knows no such worker, key, operation, queue or timer."""
+
+
 class Stop(Exception):
     """Ends a command with this code; what there was to say has been said."""
 
@@ -84,7 +95,11 @@ _KINDS: Final[tuple[tuple[type[BaseException], ExitCode], ...]] = (
     (ImportFault, ExitCode.USAGE),
     (JobNotFound, ExitCode.NOT_FOUND),
     (UnknownTask, ExitCode.NOT_FOUND),
+    (NothingThere, ExitCode.NOT_FOUND),
+    (NotAuthorised, ExitCode.NOT_AUTHORISED),
+    (ReadOnly, ExitCode.REFUSED),
     (WrongState, ExitCode.REFUSED),
+    (Conflict, ExitCode.REFUSED),
     (WaitTimeout, ExitCode.TIMED_OUT),
     (JobError, ExitCode.FAILED),
     (ConfigError, ExitCode.USAGE),
@@ -93,6 +108,7 @@ _KINDS: Final[tuple[tuple[type[BaseException], ExitCode], ...]] = (
     (BackendError, ExitCode.UNREACHABLE),
     (KeyboardInterrupt, ExitCode.INTERRUPTED),
     (BrokenPipeError, ExitCode.BROKEN_PIPE),
+    (CancelledError, ExitCode.FAILED),
 )
 
 
@@ -112,4 +128,4 @@ def code_of(error: BaseException) -> ExitCode:
 
 def table() -> Iterator[str]:
     """The codes with their meanings, one line each, for --help and the docs."""
-    return (f"{code:>4}  {meaning}" for code, meaning in MEANINGS.items() if code not in LATER)
+    return (f"{code:>4}  {meaning}" for code, meaning in MEANINGS.items())

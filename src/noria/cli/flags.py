@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
-from noria.cli.quantities import read_seconds
+from noria.cli.quantities import read_bytes, read_seconds
 from noria.errors import InvalidInput
 
 _SAID: Final = "noria.cli.said"
 
 if TYPE_CHECKING:
     _Type = click.ParamType[float]
+    _Size = click.ParamType[int]
+    _Words = click.ParamType[tuple[str, ...]]
 else:
-    _Type = click.ParamType  # no type parameter before click 8.5
+    _Type = _Size = _Words = click.ParamType  # no type parameter before click 8.5
 
 
 @dataclass(slots=True)
@@ -32,6 +34,9 @@ class Flags:
     color: str = "auto"
     timeout: float = 30.0
     yes: bool = False
+    key_file: str | None = None
+    context: str | None = None
+    read_only: bool = False
 
 
 class Seconds(_Type):
@@ -47,7 +52,37 @@ class Seconds(_Type):
             self.fail(str(error), param, ctx)
 
 
+class Bytes(_Size):
+    """A size: bytes, or with a unit as in 512MB, 2GiB."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read it, or say what is wrong with it."""
+        try:
+            return value if isinstance(value, int) else read_bytes(value)
+        except InvalidInput as error:
+            self.fail(str(error), param, ctx)
+
+
+class Words(_Words):
+    """Words with commas between them."""
+
+    name = "words"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        """Part them."""
+        return value if isinstance(value, tuple) else tuple(each.strip() for each in value.split(","))
+
+
 SECONDS: Final = Seconds()
+WORDS: Final = Words()
+BYTES: Final = Bytes()
+
+COMPLETE: Final = "_NORIA_COMPLETE"
+"""The variable by which a shell asks for words to complete; click's own protocol."""
 
 option = partial(click.option, show_envvar=True)
 """An option of one command; its environment variable is made of the command's name and its own."""
@@ -63,52 +98,29 @@ class CommonFlag(click.Option):
         super().__init__(list(names), expose_value=False, callback=_keep, show_envvar=True, **settings)
 
 
-class Command(click.Command):
-    """A command that has the common flags besides its own."""
-
-    def __init__(self, *args: Any, **settings: Any) -> None:
-        super().__init__(*args, **settings)
-        self.params.extend(common_flags())
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Its own flags first, then the common ones, so that neither hides the other."""
-        params = self.get_params(ctx)
-        own = [each for each in params if isinstance(each, click.Option) and not isinstance(each, CommonFlag)]
-        common = [each for each in params if isinstance(each, CommonFlag)]
-        for title, group in (("Options", own), ("Common options", common)):
-            rows = [row for each in group if (row := each.get_help_record(ctx)) is not None]
-            if rows:
-                with formatter.section(title):
-                    formatter.write_dl(rows)
-
-
-class Group(click.Group):
-    """Commands about one subject; alone, it lists."""
-
-    command_class = Command
-
-    def __init__(self, *args: Any, **settings: Any) -> None:
-        settings.setdefault("invoke_without_command", True)
-        super().__init__(*args, **settings)
-        self.params.extend(common_flags())
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; without one, `list`."""
-        value = super().invoke(ctx)
-        listing = self.get_command(ctx, "list")
-        if ctx.invoked_subcommand is None and listing is not None:
-            return ctx.invoke(listing)
-        return value
-
-
 def common_flags() -> list[CommonFlag]:
     """The flags, made anew each time: a parameter belongs to one command."""
     colors = click.Choice(["auto", "always", "never"])
     return [
         CommonFlag(
-            "--url", envvar="NORIA_URL", metavar="URL", help="The backend; else the application's own."
+            "--url",
+            envvar="NORIA_URL",
+            metavar="URL",
+            help="The backend, else the application's own; or a front, as http(s)://HOST.",
+        ),
+        CommonFlag(
+            "--context",
+            envvar="NORIA_CONTEXT",
+            metavar="NAME",
+            help="The target of this name in NORIA_CONTEXTS, or ~/.config/noria/contexts.toml.",
         ),
         CommonFlag("--app", envvar="NORIA_APP", metavar="APP", help="module:attribute, or path/to/file.py"),
+        CommonFlag(
+            "--key-file",
+            envvar="NORIA_KEY_FILE",
+            metavar="FILE",
+            help="The key for a front; or NORIA_API_KEY.",
+        ),
         CommonFlag("--json", is_flag=True, envvar="NORIA_JSON", help="JSON on stdout; lists as JSON Lines."),
         CommonFlag("--quiet", is_flag=True, envvar="NORIA_QUIET", help="No notes, no progress."),
         CommonFlag("--verbose", "-v", is_flag=True, envvar="NORIA_VERBOSE", help="Say more."),
@@ -117,6 +129,7 @@ def common_flags() -> list[CommonFlag]:
             "--timeout", type=SECONDS, envvar="NORIA_TIMEOUT", help="Wait this long for the backend: 30."
         ),
         CommonFlag("--yes", "-y", is_flag=True, envvar="NORIA_YES", help="Ask nothing."),
+        CommonFlag("--read-only", is_flag=True, envvar="NORIA_READ_ONLY", help="Refuse to change anything."),
     ]
 
 
@@ -125,14 +138,20 @@ def flags_of(ctx: click.Context) -> Flags:
     return ctx.ensure_object(Flags)
 
 
+def said(ctx: click.Context) -> set[str]:
+    """The names of the common flags that stand on the command line itself."""
+    found: set[str] = ctx.find_root().meta.setdefault(_SAID, set())
+    return found
+
+
 def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
     """What stands on the command line wins over the environment, wherever it stands."""
     name = param.name or ""
-    said: set[str] = ctx.find_root().meta.setdefault(_SAID, set())
+    spoken = said(ctx)
     match ctx.get_parameter_source(name):
         case ParameterSource.COMMANDLINE:
-            said.add(name)
-        case ParameterSource.ENVIRONMENT if name not in said:
+            spoken.add(name)
+        case ParameterSource.ENVIRONMENT if name not in spoken:
             pass
         case _:
             return

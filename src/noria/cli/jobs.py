@@ -1,26 +1,28 @@
-"""`noria jobs`: find jobs, read their story, and retry, cancel or discard them."""
+"""`noria jobs`: find jobs, read their story, and retry, cancel, discard or copy them."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import click
+from msgspec import Struct
 
 from noria import ids
-from noria.app.explain import explain
-from noria.backends.contract import Altered, Backend, Change, Page, Parts, Query
+from noria.backends.contract import Altered
 from noria.cli import jobview, query
-from noria.cli.choice import PAGE, Named, chosen, readable
+from noria.cli.choice import Named, chosen, readable
+from noria.cli.command import Group
 from noria.cli.escape import one_line
 from noria.cli.exits import ExitCode, Stop
-from noria.cli.flags import Flags, Group, flags_of, option
+from noria.cli.flags import SECONDS, Flags, flags_of, option
+from noria.cli.opening import opened_peer, opened_source
 from noria.cli.output import Output
-from noria.cli.resources import job_resource
-from noria.cli.target import answer, opened_store
+from noria.cli.query import Wanted
+from noria.cli.source import Kind, Listed, find
 from noria.clock import SystemClock
-from noria.errors import JobNotFound
+from noria.front.resources import job_resource
 from noria.ids import Id
 from noria.model.job import Record
 
@@ -32,7 +34,7 @@ def jobs() -> None:
     """Find jobs and change them."""
 
 
-@jobs.command("list")
+@jobs.command("list", use="reads")
 @click.argument("words", nargs=-1, metavar="[QUERY]...")
 @option(
     "--limit", type=click.IntRange(1, 100_000), default=50, show_default=True, help="Show at most this many."
@@ -45,48 +47,38 @@ def list_jobs(
 ) -> None:
     """List jobs, newest first.
 
-    QUERY words, all of which must match: state:failed,expired  task:NAME  queue:NAME  tag:WORD
-    correlation:ID  created:>2h (older than that)  created:<2h (younger)  created:>2026-11-30 (since)  dead
+    QUERY words, all of which must match: state:failed,expired  task:shop.*  queue:NAME  worker:NAME  tag:WORD
+    correlation:ID  created:>2h (older than that)  created:<2h (younger)  finished:>2026-11-30 (since)
+    args.PATH:VALUE  error:TEXT  dead  and free text; after -- a minus in front of a word negates it
     """
     flags = flags_of(ctx)
     now = SystemClock().wall()
     wanted = query.parse(words, now)
-    after = ids.from_text(cursor) if cursor else None
-    page = asyncio.run(_find(flags, wanted, after, limit))
+    page = asyncio.run(listed(flags, wanted, cursor, limit))
     show_page(Output(flags), page, now, fail_empty=fail_empty)
 
 
-async def _find(flags: Flags, wanted: Query, after: Id | None, limit: int) -> Page:
-    async with opened_store(flags) as store:
-        return await find(store, wanted, after, limit, flags.timeout)
+async def listed(flags: Flags, wanted: Wanted, cursor: str | None, limit: int) -> Listed:
+    """That many of the jobs that are wanted, behind the cursor."""
+    async with opened_source(flags) as source:
+        return await find(source, wanted, cursor or None, limit)
 
 
-async def find(store: Backend, wanted: Query, after: Id | None, limit: int, seconds: float) -> Page:
-    """Read pages until there are `limit` records, or no more, or the backend stopped looking."""
-    records: list[Record] = []
-    while True:
-        page = await answer(store.find(wanted, after, min(PAGE, limit - len(records))), seconds)
-        records += page.records
-        after = page.next
-        if after is None or len(records) >= limit or page.scan_limited:
-            return Page(records, after, page.scan_limited)
-
-
-def show_page(out: Output, page: Page, now: float, *, fail_empty: bool) -> None:
+def show_page(out: Output, page: Listed, now: float, *, fail_empty: bool) -> None:
     """Print a page of jobs, and how to go on."""
     if out.json:
         for record in page.records:
             out.record(job_resource(record))
     elif page.records:
         out.table(jobview.COLUMNS, [jobview.row(record, now) for record in page.records])
-    more = f" · next: --cursor {ids.to_text(page.next)}" if page.next is not None else ""
-    looked = " · the backend stopped looking there" if page.scan_limited else ""
+    more = f" · next: --cursor {page.next}" if page.next is not None else ""
+    looked = " · the search stopped there" if page.scan_limited else ""
     out.note(f"{len(page.records):,} shown{more}{looked}" if page.records or more else "no job matches")
     if fail_empty and not page.records:
         raise Stop(ExitCode.NOTHING_MATCHED)
 
 
-@jobs.command("show")
+@jobs.command("show", use="reads")
 @click.argument("id")
 @click.pass_context
 def show_job(ctx: click.Context, id: str) -> None:
@@ -97,11 +89,11 @@ def show_job(ctx: click.Context, id: str) -> None:
     if out.json:
         out.record({**job_resource(record), "explained": explained})
         return
-    for number, line in enumerate(jobview.story(record, SystemClock().wall(), explained)):
+    for number, line in enumerate(jobview.story(record, SystemClock().wall(), explained, out.width)):
         out.line(line if number else out.paint(line, record.state.word))
 
 
-@jobs.command("explain")
+@jobs.command("explain", use="reads")
 @click.argument("id")
 @click.pass_context
 def explain_job(ctx: click.Context, id: str) -> None:
@@ -116,16 +108,12 @@ def explain_job(ctx: click.Context, id: str) -> None:
 
 
 async def _read(flags: Flags, named: Sequence[Named]) -> tuple[Record, str]:
-    async with opened_store(flags) as store:
-        [id] = await chosen(store, named)
-        [record] = await answer(store.get([id], Parts.ALL), flags.timeout)
-        if record is None:
-            raise JobNotFound(f"there is no job {ids.to_text(id)}: erased, pruned, or never enqueued here")
-        counts = await answer(store.counts(), flags.timeout)
-        return record, explain(record, counts, SystemClock().wall())
+    async with opened_source(flags) as source:
+        [id] = await chosen(source, named)
+        return await source.read(id)
 
 
-@jobs.command("retry")
+@jobs.command("retry", use="writes")
 @click.argument("words", nargs=-1, required=True, metavar="ID...")
 @click.pass_context
 def retry_jobs(ctx: click.Context, words: Sequence[str]) -> None:
@@ -133,16 +121,16 @@ def retry_jobs(ctx: click.Context, words: Sequence[str]) -> None:
     _change(ctx, words, "retry")
 
 
-@jobs.command("cancel")
+@jobs.command("cancel", use="writes")
 @click.argument("words", nargs=-1, required=True, metavar="ID...")
-@option("--note", default="", help="Why, for the record.")
+@option("--note", default="", help="Why; it becomes the error of the job.")
 @click.pass_context
 def cancel_jobs(ctx: click.Context, words: Sequence[str], note: str) -> None:
     """End jobs as cancelled; one that runs is told through its worker."""
     _change(ctx, words, "cancel", note)
 
 
-@jobs.command("discard")
+@jobs.command("discard", use="writes")
 @click.argument("words", nargs=-1, required=True, metavar="ID...")
 @option("--note", default="", help="Why, for the record.")
 @click.pass_context
@@ -151,18 +139,51 @@ def discard_jobs(ctx: click.Context, words: Sequence[str], note: str) -> None:
     _change(ctx, words, "discard", note)
 
 
-def _change(
-    ctx: click.Context, words: Sequence[str], kind: Literal["cancel", "retry", "discard"], note: str = ""
-) -> None:
+@jobs.command("copy", use="writes")
+@click.argument("words", nargs=-1, required=True, metavar="ID...")
+@option("--queue", help="Another queue than the job's own.")
+@option("--priority", type=int, help="-9 to 9; higher first. Default: the job's own")
+@option("--delay", type=SECONDS, help="Not before so long from now.")
+@click.pass_context
+def copy_jobs(ctx: click.Context, /, words: Sequence[str], **differs: Any) -> None:
+    """Enqueue jobs like these, with the same arguments; prints their ids."""
+    body = {name: value for name, value in differs.items() if value is not None}
+    asyncio.run(_copy(flags_of(ctx), readable(words), body))
+
+
+async def _copy(flags: Flags, named: Sequence[Named], body: dict[str, Any]) -> None:
+    from noria.cli.remote import RemoteSource  # what most commands about jobs do without
+
+    out, keys = Output(flags), ids.IdSource(SystemClock())
+    async with opened_peer(flags) as peer:
+        for id in await chosen(RemoteSource(peer), named):
+            path, key = f"/v1/jobs/{ids.to_text(id)}/copy", ids.to_text(keys.next())
+            made = (await peer.ask("POST", path, body=body, key=key)).read(Made)
+            if out.json:
+                out.record({"id": made.id, "copy_of": ids.to_text(id)})
+            else:
+                out.line(made.id)
+
+
+class Made(Struct):
+    """The new job, as far as it is told."""
+
+    id: str
+
+
+def _change(ctx: click.Context, words: Sequence[str], kind: Kind, note: str = "") -> None:
     flags = flags_of(ctx)
-    found, answers = asyncio.run(_alter(flags, readable(words), Change(kind=kind, note=note)))
+    found, answers = asyncio.run(changed(flags, readable(words), kind, note))
     report(Output(flags), kind, found, answers)
 
 
-async def _alter(flags: Flags, named: Sequence[Named], change: Change) -> tuple[list[Id], list[Altered]]:
-    async with opened_store(flags) as store:
-        found = await chosen(store, named)
-        return found, await answer(store.alter(found, change), flags.timeout)
+async def changed(
+    flags: Flags, named: Sequence[Named], kind: Kind, note: str = ""
+) -> tuple[list[Id], list[Altered]]:
+    """Change the jobs that are named: which they were, and what became of each."""
+    async with opened_source(flags) as source:
+        found = await chosen(source, named)
+        return found, await source.alter(found, kind, note)
 
 
 def report(out: Output, kind: str, found: Sequence[Id], answers: Sequence[Altered]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from typing import Final
 
@@ -10,14 +11,17 @@ import msgspec
 from noria import ids
 from noria.app.status import attempt_of
 from noria.cli.escape import cut, lines, one_line
-from noria.cli.quantities import age, duration, moment
-from noria.cli.resources import summary
+from noria.cli.quantities import age, count, duration
 from noria.cli.traces import own_frame
+from noria.clock import moment
+from noria.front.resources import summary
 from noria.model.job import Record, Start
 from noria.model.outcome import Outcome
 from noria.model.state import State, can
 
 COLUMNS: Final = ("id", "state", "task", "age", "attempts", "error")
+_STEP: Final = 38
+"""Columns before what a step of the timeline says."""
 MAX_SHOWN: Final = 4_000
 """Characters of arguments and of a result that are shown; --json has all of them."""
 
@@ -40,13 +44,16 @@ def row(record: Record, now: float) -> tuple[str, ...]:
     )
 
 
-def story(record: Record, now: float, explained: str) -> Iterator[str]:
-    """Everything about a job, one line each: header, timeline, arguments, result, error, what can be done."""
+def story(record: Record, now: float, explained: str, width: int | None = None) -> Iterator[str]:
+    """Everything about a job, one line each: header, timeline, arguments, result, error, what can be done.
+
+    Why a start ended is told whole; where it does not fit into `width` columns, it is wrapped.
+    """
     yield f"{ids.to_text(record.id)}  {record.state.word}"
     yield one_line(explained)
     yield from _facts(record)
     yield ""
-    yield from _timeline(record, now)
+    yield from _timeline(record, now, width)
     yield from _value("arguments", record.body, record.codec)
     yield from _value("result", record.result, record.result_codec)
     yield from _error(record)
@@ -64,6 +71,7 @@ def _facts(record: Record) -> Iterator[str]:
         "unique": record.unique,
         "tags": ", ".join(extras.tags),
         "correlation": extras.correlation_id,
+        "schedule": f"{extras.schedule}, slot {moment(extras.slot)}" if extras.schedule else "",
         "start by": moment(record.expires),
         "finish by": moment(record.deadline),
     }
@@ -78,17 +86,19 @@ def _uncounted(record: Record) -> str:
     return "".join(f", {name} {number}" for name, number in counts.items() if number)
 
 
-def _timeline(record: Record, now: float) -> Iterator[str]:
+def _timeline(record: Record, now: float, width: int | None) -> Iterator[str]:
     yield "timeline"
     yield _step(moment(record.created), "", "enqueued")
     running = record.state is State.RUNNING
     missing = record.starts - len(record.log) - running
     if missing > 0:
-        yield _step("", "", f"{missing} earlier starts, no longer kept")
+        yield _step("", "", f"{count(missing, 'earlier start')}, no longer kept")
     for start in record.log:
-        yield from _start(start)
+        yield from _start(start, width)
     if running and record.began is not None:
         yield _step(moment(record.began), "", f"start {record.starts} on {one_line(record.worker)}")
+        if record.cancelling_since is not None:
+            yield _step(moment(record.cancelling_since), "", "its cancellation was asked for")
         yield _step("", duration(max(now - record.began, 0)), "it runs")
     elif record.finished is not None:
         yield _step(
@@ -100,17 +110,26 @@ def _timeline(record: Record, now: float) -> Iterator[str]:
         )
 
 
-def _start(start: Start) -> Iterator[str]:
+def _start(start: Start, width: int | None) -> Iterator[str]:
     took = duration(max(start.ended - start.began, 0)) if start.began else "–"
     where = f" on {one_line(start.worker)}" if start.worker else ""
-    why = (
-        f": {cut(summary(start.failure), 60)}"
-        if start.failure and start.outcome is not Outcome.SUCCEEDED
-        else ""
-    )
-    yield _step(
-        moment(start.began or start.ended), took, f"start {start.number}{where} {start.outcome.word}{why}"
-    )
+    what = f"start {start.number}{where} {start.outcome.word}"
+    why = summary(start.failure) if start.outcome is not Outcome.SUCCEEDED else ""
+    line = _step(moment(start.began or start.ended), took, f"{what}: {one_line(why)}" if why else what)
+    if width is None or len(line) <= width:
+        yield line
+        return
+    yield _step(moment(start.began or start.ended), took, f"{what}:")
+    yield from _wrapped(why, width)
+
+
+def _wrapped(text: str, width: int) -> Iterator[str]:
+    """The whole text below a step. Words stay whole: half an id or path cannot be copied."""
+    indent = " " * min(_STEP + 2, width // 4)
+    yield from textwrap.wrap(
+        one_line(text), max(width, len(indent) + 20), initial_indent=indent, subsequent_indent=indent,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
 
 
 def _step(at: str | None, took: str, what: str) -> str:
@@ -126,16 +145,16 @@ def _value(name: str, data: bytes | None, codec: str) -> Iterator[str]:
     for line in lines(text[:MAX_SHOWN]).split("\n"):
         yield "  " + line
     if len(text) > MAX_SHOWN:
-        yield f"  … {len(text) - MAX_SHOWN:,} characters more; see --json"
+        yield f"  … {count(len(text) - MAX_SHOWN, 'character')} more; see --json"
 
 
 def _text(data: bytes, codec: str) -> str:
     if codec != "json":
-        return f"{len(data):,} bytes of {codec}"
+        return f"{count(len(data), 'byte')} of {codec}"
     try:
         return msgspec.json.format(data, indent=2).decode()
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return f"{len(data):,} bytes that are no JSON"
+        return f"{count(len(data), 'byte')} of what is no JSON"
 
 
 def _error(record: Record) -> Iterator[str]:

@@ -9,9 +9,11 @@ from typing import Any, Final
 from noria import ids
 from noria.cli.escape import cut, one_line
 from noria.cli.output import Output
-from noria.cli.quantities import age, count, moment
-from noria.cli.resources import fingerprint, summary
+from noria.cli.quantities import age, count
+from noria.clock import moment
+from noria.front.resources import summary
 from noria.ids import Id
+from noria.model.fingerprint import fingerprint
 from noria.model.job import Record
 from noria.model.outcome import Failure
 
@@ -54,17 +56,7 @@ def show(out: Output, kin: Sequence[Kin], limit: int, now: float) -> None:
         for each in kin[:limit]:
             out.record(_resource(each))
     elif kin:
-        rows = [
-            (
-                f"{each.count:,}",
-                age(each.first, now),
-                age(each.last, now),
-                one_line(each.task),
-                cut(each.error, 60),
-            )
-            for each in kin[:limit]
-        ]
-        out.table((">count", "first", "last", "task", "error"), rows)
+        out.table((">count", "first", "last", "task", "error"), [_row(each, now) for each in kin[:limit]])
     total = sum(each.count for each in kin)
     out.note(f"{count(total, 'dead letter')} in {count(len(kin), 'group')}" if kin else "no dead letters")
 

@@ -8,35 +8,53 @@ from typing import Final, Literal
 import msgspec
 
 from noria.cli.escape import one_line, without_secrets
-from noria.cli.quantities import moment
 from noria.cli.writer import LineWriter
+from noria.clock import moment
 
 Format = Literal["text", "json"]
 _FLUSH: Final = 2.0
 
 
 class Text(logging.Formatter):
-    """A record as a line for people. Control characters and line breaks are written as escapes."""
+    """A record as a line for people. Control characters and line breaks are written as escapes.
+
+    Args:
+        child: which of a supervisor's processes this is; 0 if there is none.
+    """
+
+    def __init__(self, child: int = 0) -> None:
+        super().__init__()
+        self._child = f"[{child}] " if child else ""
 
     def format(self, record: logging.LogRecord) -> str:
-        """`2026-11-30T08:00:00.000Z INFO noria.worker: message`."""
-        text = f"{moment(record.created)} {record.levelname} {record.name}: {_message(record)}"
+        """`2026-11-30T08:00:00.000Z INFO [2] noria.worker: message`."""
+        text = f"{moment(record.created)} {record.levelname} {self._child}{record.name}: {_message(record)}"
         trace = _trace(self, record)
         return one_line(without_secrets(f"{text}\n{trace}" if trace else text))
 
 
 class Json(logging.Formatter):
-    """A record as a JSON object on one line."""
+    """A record as a JSON object on one line.
+
+    Args:
+        child: as for `Text`.
+    """
+
+    def __init__(self, child: int = 0) -> None:
+        super().__init__()
+        self._child = child
 
     def format(self, record: logging.LogRecord) -> str:
-        """With `at`, `level`, `logger`, `message` and, if there was an exception, `traceback`."""
-        fields = {
+        """With `at`, `level`, `logger`, `message` and, if there are such, `child` and `traceback`."""
+        fields: dict[str, str | None] = {
             "at": moment(record.created),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": without_secrets(_message(record)),
             "thread": record.threadName,
         }
+        if self._child:
+            fields["child"] = str(self._child)
         trace = _trace(self, record)
         if trace:
             fields["traceback"] = without_secrets(trace)
@@ -77,10 +95,14 @@ class LineHandler(logging.Handler):
             self.writer.write(f"a record of {one_line(record.name)} cannot be shown: {type(error).__name__}")
 
 
-def set_up(format: Format, *, level: int, file: int = 2) -> LineHandler:
-    """Send everything that is logged in this process through one bounded writer; warnings too."""
+def set_up(format: Format, *, level: int, file: int = 2, child: int = 0) -> LineHandler:
+    """Send everything that is logged in this process through one bounded writer; warnings too.
+
+    Args:
+        child: which of a supervisor's processes this is; 0 if there is none.
+    """
     handler = LineHandler(LineWriter(file))
-    handler.setFormatter(Json() if format == "json" else Text())
+    handler.setFormatter(Json(child) if format == "json" else Text(child))
     root = logging.getLogger()
     for other in list(root.handlers):
         root.removeHandler(other)

@@ -1,4 +1,4 @@
-"""The machine and the libraries, as a benchmark must name them."""
+"""The machine and its Python, as a benchmark must name them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,9 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
-import apsw
 
-
-def describe(store: Path) -> dict[str, str | int]:
-    """What the numbers depend on: processor, cores, versions, and how the store writes."""
-    connection = apsw.Connection(str(store), flags=apsw.SQLITE_OPEN_READONLY)
-    try:
-        pragmas = {name: connection.pragma(name) for name in ("journal_mode", "page_size")}
-    finally:
-        connection.close()
+def describe() -> dict[str, str | int]:
+    """What numbers depend on: processor, cores and versions."""
     return {
         "processor": processor(),
         "cores": os.cpu_count() or 1,
@@ -26,8 +19,6 @@ def describe(store: Path) -> dict[str, str | int]:
         "noria": metadata.version("noria"),
         "python": platform.python_version(),
         "loop": f"uvloop {metadata.version('uvloop')}" if find_spec("uvloop") else "asyncio",
-        "sqlite": apsw.sqlite_lib_version(),
-        **pragmas,
     }
 
 

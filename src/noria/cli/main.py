@@ -13,17 +13,30 @@ import click
 
 from noria.cli.escape import lines, without_secrets
 from noria.cli.exits import ExitCode, ImportFault, Stop, code_of, table
-from noria.cli.flags import Flags, common_flags
+from noria.cli.flags import COMPLETE, Flags, common_flags
+from noria.cli.signals import past_asking
+from noria.errors import InvalidInput
 
 COMMANDS: Final = {
     "up": "noria.cli.up:up",
     "worker": "noria.cli.worker:worker",
+    "serve": "noria.cli.serve:serve",
     "enqueue": "noria.cli.enqueue:enqueue",
+    "call": "noria.cli.call:call",
     "jobs": "noria.cli.jobs:jobs",
     "dead": "noria.cli.dead:dead",
+    "bulk": "noria.cli.bulk:bulk",
     "queues": "noria.cli.queues:queues",
+    "schedules": "noria.cli.schedules:schedules",
+    "workers": "noria.cli.workers:workers",
+    "stats": "noria.cli.stats:stats",
+    "keys": "noria.cli.keys:keys",
+    "openapi": "noria.cli.openapi:openapi",
+    "schema": "noria.cli.openapi:schema",
     "doctor": "noria.cli.doctor:doctor",
+    "db": "noria.cli.db:db",
     "bench": "noria.cli.bench:bench",
+    "completion": "noria.cli.completion:completion",
     "version": "noria.cli.version:version",
 }
 """Where each command lives; it is imported when it is wanted."""
@@ -54,9 +67,25 @@ class Program(click.Group):
             )
 
 
+def _tell_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from importlib import metadata
+
+        click.echo(f"noria {metadata.version('noria')}")
+        ctx.exit()
+
+
+def _version_flag() -> click.Option:
+    """Not to be set by the environment: NORIA_VERSION is a likely name for something else."""
+    return click.Option(
+        ["--version"], is_flag=True, is_eager=True, expose_value=False, allow_from_autoenv=False,
+        callback=_tell_version, help="Say which version this is, and end; more in `noria version`.",
+    )  # fmt: skip
+
+
 program = Program(
     "noria",
-    params=[*common_flags()],
+    params=[*common_flags(), _version_flag()],
     help="Noria, a distributed task system. Each flag can be set by an environment variable, too.",
     no_args_is_help=True,
 )
@@ -65,19 +94,52 @@ program = Program(
 def main() -> NoReturn:
     """Run the command line of this process, and end it."""
     _open_closed_streams()
-    sys.exit(run(sys.argv[1:]))
+    if COMPLETE in os.environ:
+        sys.exit(_complete())
+    code = run(sys.argv[1:])
+    past_asking()
+    sys.exit(code)
 
 
 def run(words: Sequence[str]) -> ExitCode:
     """Run one command line; whatever happens becomes an exit code and a sentence on stderr."""
     flags = Flags()
     try:
+        _check_text(words)
         with program.make_context("noria", list(words), obj=flags, **_SETTINGS) as context:
             program.invoke(context)
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the boundary at which every error becomes a code
         return _ended(error, flags)
     return ExitCode.OK
+
+
+def _check_text(words: Sequence[str]) -> None:
+    """Refuse bytes that are no text: Python hides them in what looks like text, and nobody could store it.
+
+    Raises:
+        InvalidInput: names the argument, or the environment variable that stands for one.
+    """
+    said = {f"argument {place}": word for place, word in enumerate(words, 1)}
+    said |= {name: value for name, value in os.environ.items() if name.startswith("NORIA_")}
+    for name, word in said.items():
+        if not _is_text(word):
+            raise InvalidInput(f"{name} is not UTF-8 text: {os.fsencode(word)!r:.80}")
+
+
+def _is_text(word: str) -> bool:
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _complete() -> int:
+    """What the shell asks when somebody presses Tab; see `noria completion`."""
+    from click.shell_completion import shell_complete
+
+    return shell_complete(program, {}, "noria", COMPLETE, os.environ[COMPLETE])
 
 
 def _open_closed_streams() -> None:

@@ -8,10 +8,11 @@ from typing import Any
 from noria import ids
 from noria.cli.escape import cut, one_line
 from noria.cli.jobview import short
-from noria.cli.quantities import duration, moment
-from noria.cli.resources import failure_resource, summary
+from noria.cli.quantities import duration
+from noria.clock import moment
+from noria.front.resources import failure_resource, summary
 from noria.model.outcome import Settlement
-from noria.worker.run import Run
+from noria.worker.held import Run
 
 
 def told(run: Run, end: Settlement, now: float) -> str:

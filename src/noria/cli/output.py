@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import Any, Final, TextIO
 
 import click
 import msgspec
+from msgspec import Raw
 
+from noria.cli import tables
 from noria.cli.escape import lines, without_secrets
 from noria.cli.flags import Flags
-
-if TYPE_CHECKING:
-    from rich.text import Text
 
 _UNSEEN: Final = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 _STYLES: Final = {
     "succeeded": "green", "failed": "red", "expired": "red", "cancelled": "yellow", "running": "cyan",
     "retrying": "yellow", "parked": "yellow", "ok": "green", "warning": "yellow",
 }  # fmt: skip
-_PIPE_WIDTH: Final = 1_000
 
 Advance = Callable[[int], None]
 """Tells a progress bar that this many more are done."""
@@ -56,27 +55,26 @@ class Output:
         mark = click.style("warning:", fg="yellow")
         click.echo(f"{mark} {lines(without_secrets(text))}", err=True, color=self._err_color)
 
-    def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-        """Aligned columns, the last one cut at the edge of a terminal."""
-        from rich.console import Console
-        from rich.table import Table
+    @property
+    def width(self) -> int | None:
+        """Columns of the terminal that stdout is; None if it is none, so that nothing need be cut or wrapped."""
+        return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
-        terminal = sys.stdout.isatty()
-        table = Table(box=None, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-        for name in columns:
-            right = name.startswith(">")
-            table.add_column(
-                name.lstrip(">"), justify="right" if right else "left", no_wrap=True, overflow="ellipsis"
-            )
-        for row in rows:
-            table.add_row(*(_cell(text) for text in row))
-        width = None if terminal else _PIPE_WIDTH
-        console = Console(
-            color_system="standard" if self._out_color else None, width=width, no_color=not self._out_color
-        )
-        with console.capture() as captured:
-            console.print(table)
-        self.line("\n".join(line.rstrip() for line in captured.get().rstrip("\n").split("\n")))
+    def listing(
+        self, found: Sequence[Raw], columns: Sequence[str], row: Callable[[Raw], Sequence[str]]
+    ) -> None:
+        """What a peer has told, as JSON Lines or as a table; nothing if nothing was found."""
+        if self.json:
+            for each in found:
+                self.record(each)
+        elif found:
+            self.table(columns, map(row, found))
+
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+        """Aligned columns, or a few lines for each row where a terminal has no room for them; see `tables`."""
+        painted = {text: color for text, color in _STYLES.items() if self._out_color}
+        for text in tables.render(columns, list(rows), self.width, painted):
+            self.line(text)
 
     @contextmanager
     def progress(self, what: str, total: int | None) -> Iterator[Advance]:
@@ -99,12 +97,6 @@ class Output:
         return text.replace(word, click.style(word, fg=color), 1) if color else text
 
 
-def _cell(text: str) -> Text:
-    from rich.text import Text
-
-    return Text(text, style=_STYLES.get(text, ""))
-
-
 def wants_color(choice: str, stream: TextIO) -> bool:
     """Whether a stream gets colour: as chosen; else on terminals, unless NO_COLOR is set."""
     if choice != "auto":
@@ -117,13 +109,3 @@ def to_json(value: Any) -> str:
     """JSON on one line, in which every character that a terminal could obey is written as an escape."""
     text = msgspec.json.encode(value).decode()
     return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
-def embed(body: bytes, codec: str) -> Any:
-    """Stored bytes as part of a JSON text: as they are if they are JSON, so that large integers survive."""
-    if codec == "json":
-        try:
-            return msgspec.Raw(msgspec.json.format(body, indent=-1))
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            pass
-    return {"codec": codec, "base64": body}

@@ -5,32 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from noria.clock import utc
 from noria.errors import InvalidInput
-
-_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
-_PIECE: Final = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>ms|s|m|h|d|w)")
-_MOST: Final = 3_155_760_000.0
-
-
-def read_seconds(text: str) -> float:
-    """Read a duration: a number of seconds, or pieces with units such as "90s", "1h30m", "2d".
-
-    Raises:
-        InvalidInput: it is neither, or longer than 100 years.
-    """
-    pieces = list(_PIECE.finditer(text))
-    if pieces and "".join(piece[0] for piece in pieces) == text:
-        seconds = sum(float(piece["number"]) * _UNITS[piece["unit"]] for piece in pieces)
-    elif re.fullmatch(r"\d+(\.\d+)?", text, re.ASCII):
-        seconds = float(text)
-    else:
-        raise InvalidInput(
-            f"{text!r:.40} is no duration; write seconds, or 90s, 5m, 2h, 1d, 1h30m", field="duration"
-        )
-    if seconds > _MOST:
-        raise InvalidInput(f"{text!r:.40} is longer than 100 years", field="duration")
-    return seconds
+from noria.model.spans import read_seconds as read_seconds
+from noria.model.wording import count as count
 
 
 def duration(seconds: float) -> str:
@@ -51,6 +28,25 @@ def duration(seconds: float) -> str:
     raise AssertionError("the last row takes everything")
 
 
+_SIZE: Final = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s?(?P<unit>[kmgt]?)(?:i?b)?", re.IGNORECASE | re.ASCII)
+_MOST_BYTES: Final = 2**50
+
+
+def read_bytes(text: str) -> int:
+    """Read a size: a number of bytes, or one with a unit such as "512MB", "512MiB" or "2G"; each is 1,024 of the next.
+
+    Raises:
+        InvalidInput: it is neither, or beyond 1 PiB.
+    """
+    found = _SIZE.fullmatch(text)
+    if found is None:
+        raise InvalidInput(f"{text!r:.40} is no size; write bytes, or 512MB, 2GB", field="size")
+    value = float(found["number"]) * 1024 ** "bkmgt".index(found["unit"].lower() or "b")
+    if value > _MOST_BYTES:
+        raise InvalidInput(f"{text!r:.40} is more than 1 PiB", field="size")
+    return int(value)
+
+
 def age(then: float | None, now: float) -> str:
     """How long ago, or how far ahead: "12 s ago", "in 5m"; a dash for never."""
     if then is None:
@@ -63,21 +59,9 @@ def _coarse(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 59.5 else duration(seconds)
 
 
-def moment(seconds: float | None) -> str | None:
-    """A point in time as REST writes it: RFC 3339 in UTC, to the millisecond."""
-    if seconds is None:
-        return None
-    return utc(seconds).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 def size(count: int) -> str:
     """Bytes: 512 B, 1.5 KiB, 20 MiB."""
     value, units = float(count), ["B", "KiB", "MiB", "GiB", "TiB"]
     while value >= 1024 and len(units) > 1:
         value, units = value / 1024, units[1:]
     return f"{value:.0f} {units[0]}" if units[0] == "B" or value >= 10 else f"{value:.1f} {units[0]}"
-
-
-def count(number: int, noun: str) -> str:
-    """ "1 job", "2,000 jobs"."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -1,22 +1,26 @@
-"""`noria queues`: how many jobs wait where, and who works on them."""
+"""`noria queues`: how many jobs wait where, who works on them, and pauses."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final, Literal
 
 import click
+from msgspec import Raw
 
+from noria.app.explain import pause_in_words
 from noria.backends.contract import Counts, QueueCounts, WorkerLine
+from noria.cli.command import Group
 from noria.cli.escape import one_line
 from noria.cli.exits import ExitCode, Stop
-from noria.cli.flags import Flags, Group, flags_of, option
+from noria.cli.flags import SECONDS, Flags, flags_of, option
+from noria.cli.opening import opened_peer, opened_source
 from noria.cli.output import Output
+from noria.cli.peer import quoted
 from noria.cli.quantities import age, count, duration
-from noria.cli.resources import queue_resource
-from noria.cli.target import answer, opened_store
-from noria.clock import SystemClock
+from noria.clock import SystemClock, moment
+from noria.front.resources import queue_resource
 from noria.model.state import State
 
 _USUAL: Final = (State.QUEUED, State.RUNNING, State.SCHEDULED, State.RETRYING)
@@ -25,10 +29,10 @@ _USUAL: Final = (State.QUEUED, State.RUNNING, State.SCHEDULED, State.RETRYING)
 
 @click.group(cls=Group)
 def queues() -> None:
-    """Queues in numbers."""
+    """See the queues; pause and resume them."""
 
 
-@queues.command("list")
+@queues.command("list", use="reads")
 @option("--fail-empty", is_flag=True, help="Exit 8 if there are no queues.")
 @click.pass_context
 def list_queues(ctx: click.Context, fail_empty: bool) -> None:
@@ -36,30 +40,65 @@ def list_queues(ctx: click.Context, fail_empty: bool) -> None:
     flags = flags_of(ctx)
     counts = asyncio.run(_counts(flags))
     show(Output(flags), counts, SystemClock().wall())
-    if fail_empty and not counts.queues:
+    if fail_empty and not counts.queues and not counts.workers:
         raise Stop(ExitCode.NOTHING_MATCHED)
 
 
+@queues.command("pause", use="writes")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@option("--reason", default="", help="Why; everybody who looks at the queue or its jobs is told.")
+@option("--for", "lasting", type=SECONDS, help="Go on by itself after so long. Default: when it is resumed.")
+@click.pass_context
+def pause_queues(ctx: click.Context, names: Sequence[str], reason: str, lasting: float | None) -> None:
+    """Have no worker begin jobs of these queues; what runs goes on."""
+    body: dict[str, Any] = {"reason": reason} if reason else {}
+    if lasting is not None:
+        body["until"] = moment(SystemClock().wall() + lasting)
+    asyncio.run(_steer(flags_of(ctx), "pause", names, body))
+
+
+@queues.command("resume", use="writes")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.pass_context
+def resume_queues(ctx: click.Context, names: Sequence[str]) -> None:
+    """End the pauses of these queues."""
+    asyncio.run(_steer(flags_of(ctx), "resume", names, {}))
+
+
+async def _steer(flags: Flags, verb: Literal["pause", "resume"], names: Sequence[str], body: Any) -> None:
+    out = Output(flags)
+    async with opened_peer(flags) as peer:
+        for name in names:
+            reply = await peer.ask("POST", f"/v1/queues/{quoted(name)}/{verb}", body=body)
+            if out.json:
+                out.record(Raw(reply.data))
+            else:
+                out.line(f"{one_line(name)}  {verb}d")
+
+
 async def _counts(flags: Flags) -> Counts:
-    async with opened_store(flags) as store:
-        return await answer(store.counts(), flags.timeout)
+    async with opened_source(flags) as source:
+        return await source.counts()
 
 
 def show(out: Output, counts: Counts, now: float) -> None:
-    """Print the queues and the workers."""
-    names = sorted(counts.queues)
+    """Print the queues, also those that have only workers, and the workers."""
+    served = {queue: QueueCounts({}) for worker in counts.workers for queue in worker.card.queues}
+    queues = {**served, **counts.queues}
+    names = sorted(queues)
     if out.json:
         for name in names:
-            out.record(queue_resource(name, counts.queues[name], counts.workers))
+            out.record(queue_resource(name, queues[name], counts.workers))
         return
     columns = [
-        state
-        for state in State
-        if state in _USUAL or any(counts.queues[name].states.get(state) for name in names)
+        state for state in State if state in _USUAL or any(queues[name].states.get(state) for name in names)
     ]
     if names:
         header = ("queue", *(f">{state.word}" for state in columns), ">dead", ">oldest ready", ">workers")
-        out.table(header, [_row(name, counts.queues[name], columns, counts.workers) for name in names])
+        out.table(header, [_row(name, queues[name], columns, counts.workers) for name in names])
+    for name in names:
+        if (paused := queues[name].paused) is not None:
+            out.line(one_line(pause_in_words(name, paused, now)))
     for line in worker_lines(counts.workers, now):
         out.line(line)
     if not names:
@@ -86,5 +125,5 @@ def worker_lines(workers: Sequence[WorkerLine], now: float) -> list[str]:
 def _worker_line(worker: WorkerLine, now: float) -> str:
     vitals, card = worker.vitals, worker.card
     where = f"{one_line(card.worker)}  pid {card.pid} on {one_line(card.host)}"
-    work = f"runs {vitals.running} in {card.slots} slots  settled {vitals.settled:,}"
+    work = f"runs {vitals.running} in {count(card.slots, 'slot')}  settled {vitals.settled:,}"
     return f"  {where}  up {duration(max(now - worker.opened, 0))}  {work}  seen {age(worker.seen, now)}"

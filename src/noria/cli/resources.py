@@ -1,109 +1,214 @@
-"""Jobs, queues and dead letters as JSON: the same names as REST."""
+"""Jobs, queues and workers as a front shows them, read back into what they are: the way back of `front.resources`."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-from hashlib import blake2b
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Final
+
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from noria import ids
-from noria.app.status import attempt_of
-from noria.backends.contract import QueueCounts, WorkerLine
-from noria.cli.output import embed
-from noria.cli.quantities import moment
-from noria.model.job import Record, Start
-from noria.model.outcome import Failure
+from noria.backends.contract import Counts, Paused, QueueCounts, Vitals, WorkerCard, WorkerLine
+from noria.ids import SessionId
+from noria.model.job import Extras, Record, Start
+from noria.model.outcome import Failure, Outcome, Reason, Tally
 from noria.model.state import State
 
-_VARIABLE: Final = re.compile(r"0x[0-9a-fA-F]+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|\d+|'[^']*'|\"[^\"]*\"")
+_STATES: Final = {state.word: state for state in State}
+_OUTCOMES: Final = {outcome.word: outcome for outcome in Outcome}
 
 
-def job_resource(record: Record) -> dict[str, Any]:
-    """A job; `args` and `result` are there if they were read."""
-    resource = {
-        "id": ids.to_text(record.id),
-        "task": record.task,
-        "queue": record.queue,
-        "state": record.state.word,
-        "final": record.state.final,
-        "dead": record.dead,
-        "priority": record.priority,
-        "attempt": attempt_of(record),
-        "max_attempts": record.tally.attempts,
-        "starts": record.starts,
-        "crashes": record.tally.crashes,
-        "created_at": moment(record.created),
-        "run_at": moment(record.due),
-        "started_at": moment(record.began),
-        "finished_at": moment(record.finished),
-        "expires_at": moment(record.expires),
-        "deadline_at": moment(record.deadline),
-        "timeout": record.extras.timeout,
-        "tags": record.extras.tags,
-        "correlation_id": record.extras.correlation_id or None,
-        "unique_key": record.unique,
-        "worker": record.worker or None,
-        "cancelling": record.cancelling,
-        "error": failure_resource(record.failure, record.task, attempt_of(record)),
-    }
-    if record.body is not None:
-        resource["args"] = embed(record.body, record.codec)
-    if record.result is not None:
-        resource["result"] = embed(record.result, record.result_codec)
-    if record.log:
-        resource["attempts"] = [start_resource(start, record.task) for start in record.log]
-    return resource
+class Error(Struct):
+    """Why a job or an attempt did not succeed."""
+
+    reason: Reason
+    type: str | None = None
+    message: str = ""
+    traceback: str | None = None
 
 
-def start_resource(start: Start, task: str) -> dict[str, Any]:
+class Attempt(Struct):
     """One ended start of a job."""
-    return {
-        "number": start.number,
-        "outcome": start.outcome.word,
-        "started_at": moment(start.began or None),
-        "ended_at": moment(start.ended),
-        "worker": start.worker or None,
-        "error": failure_resource(start.failure, task, start.number),
-    }
+
+    number: int
+    outcome: str
+    ended_at: datetime
+    started_at: datetime | None = None
+    worker: str | None = None
+    error: Error | None = None
 
 
-def failure_resource(failure: Failure | None, task: str, attempt: int) -> dict[str, Any] | None:
-    """Why a job or start did not succeed."""
-    if failure is None:
-        return None
-    return {
-        "reason": failure.reason,
-        "type": failure.type or None,
-        "message": failure.message,
-        "traceback": failure.traceback or None,
-        "fingerprint": fingerprint(task, failure),
-        "attempt": attempt,
-    }
+class Job(Struct, kw_only=True):
+    """A job. What a newer front says besides is passed over."""
+
+    id: str
+    task: str
+    queue: str
+    state: str
+    dead: bool
+    priority: int
+    attempt: int
+    max_attempts: int
+    starts: int
+    crashes: int
+    releases: int = 0
+    snoozes: int = 0
+    created_at: datetime
+    run_at: datetime
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    expires_at: datetime | None = None
+    deadline_at: datetime | None = None
+    timeout: float | None = None
+    tags: tuple[str, ...] = ()
+    correlation_id: str | None = None
+    unique_key: str | None = None
+    copy_of: str | None = None
+    schedule: str | None = None
+    slot_at: datetime | None = None
+    worker: str | None = None
+    cancelling: bool = False
+    cancelling_since: datetime | None = None
+    error: Error | None = None
+    args: Raw | UnsetType = UNSET
+    result: Raw | UnsetType = UNSET
+    attempts: tuple[Attempt, ...] = ()
 
 
-def fingerprint(task: str, failure: Failure) -> str:
-    """The same for what is probably one fault: by task, kind, and what does not vary in the message."""
-    text = "\n".join((task, failure.reason, failure.type, _VARIABLE.sub("#", failure.message)[:300]))
-    return blake2b(text.encode("utf-8", "replace"), digest_size=6).hexdigest()
+class Pause(Struct):
+    """A pause that holds."""
+
+    since: datetime
+    by: str | None = None
+    reason: str | None = None
+    until: datetime | None = None
 
 
-def queue_resource(name: str, counts: QueueCounts, workers: Iterable[WorkerLine]) -> dict[str, Any]:
+class Queue(Struct):
     """A queue in numbers."""
-    return {
-        "name": name,
-        "counts": {state.word: counts.states[state] for state in State if counts.states.get(state)},
-        "dead": counts.dead,
-        "oldest_ready_seconds": counts.oldest_ready,
-        "consumers": sum(name in worker.card.queues for worker in workers),
-    }
+
+    name: str
+    counts: Mapping[str, int]
+    dead: int
+    oldest_ready_seconds: float | None = None
+    paused: Pause | None = None
 
 
-def summary(failure: Failure | None) -> str:
-    """A failure as the end of a line: its type, without the module, and its message."""
-    if failure is None:
-        return ""
-    kind = failure.type.rpartition(".")[2]
-    if failure.message and kind:
-        return f"{kind}: {failure.message}"
-    return failure.message or kind or failure.reason
+class Slots(Struct):
+    """Slots of one kind."""
+
+    busy: int
+    size: int
+
+
+class Worker(Struct, kw_only=True):
+    """A worker, as far as commands show it."""
+
+    id: str
+    name: str
+    host: str
+    pid: int
+    version: str
+    queues: tuple[str, ...]
+    tasks: tuple[str, ...]
+    slots: dict[str, Slots]
+    state: str
+    command: str | None = None
+    started_at: datetime
+    beat_at: datetime
+    rss: int
+    load: float
+    loop_lag: float
+    buffered: int
+    unsettled: int
+    settled: int
+    held: int
+    jobs: tuple[str, ...] = ()
+
+
+def record_of(job: Job) -> Record:
+    """The job as the ledger has it, as far as it was told."""
+    return Record(
+        id=ids.from_text(job.id), task=job.task, queue=job.queue, state=_STATES[job.state], version=0, dead=job.dead,
+        priority=job.priority, created=job.created_at.timestamp(), due=job.run_at.timestamp(),
+        began=_seconds(job.started_at), finished=_seconds(job.finished_at), expires=_seconds(job.expires_at),
+        deadline=_seconds(job.deadline_at), session=0, worker=job.worker or "", starts=job.starts,
+        tally=_tally(job), unique=job.unique_key, keep=None, cancelling=job.cancelling, failure=_failure(job.error),
+        extras=Extras(
+            timeout=job.timeout, tags=job.tags, correlation_id=job.correlation_id or "", copy_of=job.copy_of or "",
+            schedule=job.schedule or "", slot=_seconds(job.slot_at),
+        ),
+        codec="json", body=_bytes(job.args), result=_bytes(job.result), log=tuple(map(_start, job.attempts)),
+        cancelling_since=_seconds(job.cancelling_since),
+    )  # fmt: skip
+
+
+def _tally(job: Job) -> Tally:
+    """The attempt that is told is the one after those that are spent, but for a job that has failed."""
+    spent = job.attempt if job.state == State.FAILED.word else job.attempt - 1
+    return Tally(
+        spent=spent,
+        attempts=job.max_attempts,
+        crashes=job.crashes,
+        releases=job.releases,
+        snoozes=job.snoozes,
+    )
+
+
+def _start(attempt: Attempt) -> Start:
+    return Start(
+        number=attempt.number,
+        outcome=_OUTCOMES[attempt.outcome],
+        began=_seconds(attempt.started_at) or 0.0,
+        ended=attempt.ended_at.timestamp(),
+        worker=attempt.worker or "",
+        failure=_failure(attempt.error),
+    )
+
+
+def _failure(error: Error | None) -> Failure | None:
+    if error is None:
+        return None
+    return Failure(error.reason, error.message, error.type or "", error.traceback or "")
+
+
+def _bytes(value: Raw | UnsetType) -> bytes | None:
+    return None if value is UNSET else bytes(value)
+
+
+def _seconds(at: datetime | None) -> float | None:
+    return None if at is None else at.timestamp()
+
+
+def counts_of(queues: Iterable[Queue], workers: Iterable[Worker]) -> Counts:
+    """Queues and workers as the backend counts them."""
+    return Counts({each.name: _queue(each) for each in queues}, [line_of(each) for each in workers])
+
+
+def _queue(queue: Queue) -> QueueCounts:
+    states = {_STATES[word]: number for word, number in queue.counts.items()}
+    pause = queue.paused
+    paused = None
+    if pause is not None:
+        since = pause.since.timestamp()
+        paused = Paused(pause.reason or "", pause.by or "", since, _seconds(pause.until))
+    return QueueCounts(states, queue.dead, queue.oldest_ready_seconds, paused)
+
+
+def line_of(worker: Worker) -> WorkerLine:
+    """A worker as the backend lists it."""
+    sizes = {kind: slots.size for kind, slots in worker.slots.items()}
+    busy = {kind: slots.busy for kind, slots in worker.slots.items()}
+    card = WorkerCard(
+        worker=worker.name, host=worker.host, pid=worker.pid, tasks=worker.tasks, queues=worker.queues,
+        slots=sum(sizes.values()), sizes=sizes, version=worker.version,
+    )  # fmt: skip
+    vitals = Vitals(
+        running=sum(busy.values()), buffered=worker.buffered, unsettled=worker.unsettled, settled=worker.settled,
+        lag=worker.loop_lag, memory=worker.rss, busy=busy, load=worker.load,
+    )  # fmt: skip
+    return WorkerLine(
+        session=SessionId(int(worker.id, 16)), card=card, vitals=vitals, opened=worker.started_at.timestamp(),
+        beat=0, seen=worker.beat_at.timestamp(),
+    )  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any, Final
 
@@ -39,17 +39,31 @@ class Presses:
         return self._count
 
 
+def past_asking() -> None:
+    """Everything is done: a signal while the interpreter ends would make an orderly end look like a death."""
+    for number in STOPPING:
+        if signal.getsignal(number) is not signal.SIG_DFL:
+            signal.signal(number, signal.SIG_IGN)
+
+
 class Ears:
     """Counts the signals that ask this process to stop.
 
     Args:
         heard: told of each.
         monotonic: seconds that never go back.
+        others: what to do, from the thread, when another signal comes; one that has a handler is left alone.
     """
 
-    def __init__(self, heard: Heard, monotonic: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        heard: Heard,
+        monotonic: Callable[[], float],
+        others: Mapping[signal.Signals, Callable[[], None]] | None = None,
+    ) -> None:
         self._heard = heard
         self._monotonic = monotonic
+        self._others = dict(others or {})
         self._presses = Presses()
         self._lock = threading.Lock()
         self._near, self._far = socket.socketpair()
@@ -61,7 +75,8 @@ class Ears:
     def open(self) -> None:
         """Begin to listen; from the main thread, and after the event loop has taken the pipe for itself."""
         threading.Thread(target=self._listen, name="noria-signals", daemon=True).start()
-        self._before = {number: signal.signal(number, self._caught) for number in STOPPING}
+        free = [each for each in self._others if signal.getsignal(each) is signal.SIG_DFL]
+        self._before = {number: signal.signal(number, self._caught) for number in (*STOPPING, *free)}
         self._pipe = signal.set_wakeup_fd(self._far.fileno(), warn_on_full_buffer=False)
 
     def close(self) -> None:
@@ -84,6 +99,8 @@ class Ears:
             self._count_one(number)
 
     def _count_one(self, number: int) -> None:
+        if number in self._others:
+            self._others[signal.Signals(number)]()
         if number not in STOPPING:
             return
         with self._lock:

@@ -8,7 +8,8 @@ from importlib import metadata
 
 import click
 
-from noria.cli.flags import Command, flags_of
+from noria.cli.command import Command
+from noria.cli.flags import flags_of
 from noria.cli.output import Output
 
 
@@ -25,7 +26,7 @@ def versions() -> dict[str, str]:
     }
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, use="nothing")
 @click.pass_context
 def version(ctx: click.Context) -> None:
     """Say which versions are installed."""

@@ -11,6 +11,8 @@ import threading
 from collections import deque
 from typing import Final
 
+from noria.model.wording import count
+
 CAPACITY: Final = 10_000
 _BATCH: Final = 200
 
@@ -47,7 +49,7 @@ class LineWriter:
                 return
             if self._missed:
                 self._lines.append(
-                    f"{self._missed:,} lines were dropped here: whoever reads this is too slow"
+                    f"dropped here: {count(self._missed, 'line')}; whoever reads this is too slow"
                 )
                 self._missed = 0
             self._lines.append(line)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from msgspec import DecodeError
+
+from noria.codecs.models import place_of
 
 _AT: Final = re.compile(r" - at (?:`key` in )?`\$\.?(?P<path>.*)`\Z", re.DOTALL)
 _FIELD: Final = re.compile(
@@ -48,12 +51,20 @@ def misfit_of(error: Exception) -> Misfit:
     text = text[: found.start()] if found else text
     culprit = culprit_of(error)
     if culprit is not None:
+        path = path_of(place_of(culprit), path)
         return Misfit(f"was refused by its own class ({type(culprit).__name__})", _shown(path))
     field = _FIELD.match(text)
     if field:
         inner = f"{path}.{field['name']}".removeprefix(".")
         return Misfit("is missing" if field["missing"] else "is not known", _shown(inner))
     return Misfit(_words(text), _shown(path))
+
+
+def path_of(steps: Iterable[str | int], path: str = "") -> str:
+    """A path such as "order.items[0].price", from names and indexes, after one that leads to them."""
+    for step in steps:
+        path += f"[{step}]" if isinstance(step, int) else f".{step}"
+    return path.removeprefix(".")
 
 
 def culprit_of(error: Exception) -> BaseException | None:

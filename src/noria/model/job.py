@@ -22,6 +22,7 @@ class Lane(IntEnum):
 
     LOOP = 0
     THREAD = 1
+    PROCESS = 2
 
 
 class Extras(Struct, frozen=True, omit_defaults=True):
@@ -32,12 +33,17 @@ class Extras(Struct, frozen=True, omit_defaults=True):
         retry: the waits between attempts, if this job differs from its task.
         tags: words to find the job by.
         correlation_id: the caller's own id for what this job belongs to.
+        copy_of: the id of the job that this one was copied from.
+        schedule, slot: the timer that made it, and the time for which it did, in seconds since the epoch.
     """
 
     timeout: float | None = None
     retry: Backoff | None = None
     tags: tuple[str, ...] = ()
     correlation_id: str = ""
+    copy_of: str = ""
+    schedule: str = ""
+    slot: float | None = None
 
 
 NO_EXTRAS = Extras()
@@ -143,7 +149,7 @@ class Record(Struct, frozen=True, kw_only=True):
         worker: the label of that session's worker.
         began: when its current or last start was leased.
         finished: when it reached its final state.
-        cancelling: it runs, and its cancellation was asked for.
+        cancelling: it runs, and its cancellation was asked for; cancelling_since: when that was.
         result: None also when the job succeeded and its result is no longer kept.
     """
 
@@ -174,6 +180,7 @@ class Record(Struct, frozen=True, kw_only=True):
     result: bytes | None = None
     result_codec: str = "json"
     log: tuple[Start, ...] = ()
+    cancelling_since: float | None = None
 
 
 def rank(due: float, priority: int, ageing: float = AGEING) -> int:

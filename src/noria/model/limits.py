@@ -9,6 +9,10 @@ MIB: Final = 1024 * 1024
 MAX_BODY: Final = MIB
 MAX_RESULT: Final = MIB
 MAX_DEPTH: Final = 64
+MAX_LISTED: Final = 64 * 1024
+"""Bytes of a body or result that still go along in a list; larger ones are read one by one."""
+MAX_DOC: Final = 64 * 1024
+"""Bytes of one small document."""
 MAX_BATCH: Final = 1_000
 """Rows that one statement promotes, returns, expires or prunes at most."""
 
@@ -31,8 +35,12 @@ AGEING: Final = 3600.0
 
 KEEP_SUCCEEDED: Final = 24 * 3600.0
 KEEP_SUCCEEDED_AT_MOST: Final = 1_000_000
+FLOW_FOR: Final = 24 * 3600.0
+"""Seconds for which it is kept how many jobs came and went in each minute."""
 KEEP_DEAD: Final = 14 * 24 * 3600.0
 
+MAX_PRIORITY: Final = 1_000
+"""What a backend takes; people choose from -9 to 9."""
 MAX_DELAY: Final = 100 * 365 * 24 * 3600.0
 MAX_LOG: Final = 50
 """Ended starts that a job remembers; the oldest are dropped first, and how many is recorded."""

@@ -45,4 +45,8 @@ def check_text(field: str, text: object, limit: int) -> str:
     """
     if isinstance(text, str) and 0 < len(text) <= limit and text.isprintable():
         return text
+    if isinstance(text, str) and 0 < len(text) <= limit:
+        raise InvalidOption(
+            f"{field} has control characters, or others that cannot be shown: {shown(text)}", field=field
+        )
     raise InvalidOption(f"{field} must be 1 to {limit} printable characters, not {shown(text)}", field=field)

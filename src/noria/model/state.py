@@ -48,16 +48,24 @@ Event = Literal[
     "expire",
     "give up",
     "operator retry",
+    "operator run",
+    "operator edit",
 ]
 
 MOVES: dict[tuple[State, Event], frozenset[State]] = {
     (State.SCHEDULED, "due"): frozenset({State.QUEUED}),
+    (State.SCHEDULED, "operator run"): frozenset({State.QUEUED}),
+    # An edit that leaves a job where it stands is no move: see `EDITABLE`.
+    (State.SCHEDULED, "operator edit"): frozenset({State.QUEUED}),
     (State.SCHEDULED, "cancel"): frozenset({State.CANCELLED}),
     (State.SCHEDULED, "expire"): frozenset({State.EXPIRED}),
     (State.RETRYING, "due"): frozenset({State.QUEUED}),
+    (State.RETRYING, "operator run"): frozenset({State.QUEUED}),
+    (State.RETRYING, "operator edit"): frozenset({State.QUEUED}),
     (State.RETRYING, "cancel"): frozenset({State.CANCELLED}),
     (State.RETRYING, "expire"): frozenset({State.EXPIRED}),
     (State.QUEUED, "lease"): frozenset({State.RUNNING}),
+    (State.QUEUED, "operator edit"): frozenset({State.SCHEDULED}),
     (State.QUEUED, "cancel"): frozenset({State.CANCELLED}),
     (State.QUEUED, "expire"): frozenset({State.EXPIRED}),
     (State.PARKED, "lease"): frozenset({State.RUNNING}),
@@ -74,14 +82,16 @@ MOVES: dict[tuple[State, Event], frozenset[State]] = {
     (State.RUNNING, "park"): frozenset({State.PARKED}),
     (State.RUNNING, "cancel"): frozenset({State.CANCELLED}),
     (State.RUNNING, "expire"): frozenset({State.EXPIRED}),
-    (State.FAILED, "operator retry"): frozenset({State.QUEUED}),
-    (State.CANCELLED, "operator retry"): frozenset({State.QUEUED}),
-    (State.EXPIRED, "operator retry"): frozenset({State.QUEUED}),
+    (State.FAILED, "operator retry"): frozenset({State.QUEUED, State.SCHEDULED}),
+    (State.CANCELLED, "operator retry"): frozenset({State.QUEUED, State.SCHEDULED}),
+    (State.EXPIRED, "operator retry"): frozenset({State.QUEUED, State.SCHEDULED}),
 }
 
 LIVE = frozenset(state for state in State if not state.final)
 FINAL = frozenset(state for state in State if state.final)
 WAITING_FOR_TIME = frozenset(state for state, event in MOVES if event == "due")
+EDITABLE = LIVE - {State.RUNNING}
+"""States in which a job waits: its options may be changed, and it may be moved to another queue."""
 LEASABLE = frozenset(state for state, event in MOVES if event == "lease")
 
 

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from noria.model.backoff import Backoff
 from noria.model.job import Lane
 
-Executor = Literal["async", "thread"]
+Executor = Literal["async", "thread", "process"]
 
-LANES: Final[dict[Executor, Lane]] = {"async": Lane.LOOP, "thread": Lane.THREAD}
+LANES: Final[dict[Executor, Lane]] = {
+    "async": Lane.LOOP,
+    "thread": Lane.THREAD,
+    "process": Lane.PROCESS,
+}
 """The lane in which jobs for each kind of slot are pushed, and leased again."""
 
+APART: Final[frozenset[Executor]] = frozenset({"process"})
+"""Executors whose handlers run in other processes."""
+
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+Elsewhere = Callable[[Callable[[], Any]], Awaitable[Any]]
+"""Runs a function where a task's handler runs that is not on the loop, and gives what it returns or raises."""
+
+Around = Callable[[Any, tuple[Any, ...], dict[str, Any], Elsewhere], Awaitable[Any]]
+"""What runs on the loop in place of a handler that runs off it; see `TaskDef.around`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +37,7 @@ class TaskDef:
     Attributes:
         name, queue: validated names.
         handler: the user's function.
-        executor: "async" runs it on the loop, "thread" in the thread pool.
+        executor: "async" runs it on the loop, "thread" in the thread pool, "process" in a process of its own.
         takes_context: whether its first parameter is the `Context`.
         attempts, crash_budget, timeout, retry, priority, keep: defaults of its jobs; a job may carry its own
             `timeout` and `retry`, which win.
@@ -32,6 +45,12 @@ class TaskDef:
             Raises `InvalidArguments`.
         pack_result: encodes what the handler returned: value -> (bytes, codec). Raises `ResultTooLarge`, or
             `InvalidResult` for a value that cannot be encoded.
+        around: for a handler that runs off the loop: called on the loop in its place, with the context, the
+            positional and keyword arguments, and a way to run a function where the handler runs; gives what
+            the handler returned; then `takes_context` is set. None: nothing stands around the handler.
+        tags: words that its jobs carry, unless a job has its own.
+        safe: whether its jobs change nothing, so that a GET may make them.
+        description: for people; the function's own words.
     """
 
     name: str
@@ -47,3 +66,7 @@ class TaskDef:
     keep: float | None
     unpack: Callable[[bytes, str], Arguments]
     pack_result: Callable[[Any], tuple[bytes, str]]
+    around: Around | None = None
+    tags: tuple[str, ...] = ()
+    safe: bool = False
+    description: str = ""

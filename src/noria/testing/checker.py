@@ -2,9 +2,11 @@
 
 The statements are those that a task system is judged by: nothing lost (I1), nothing made up (I2, I3), fenced
 (I4), counted (I5), one holder (I6), legal moves (I7), unique keys (I10), not early (I12), readable (I13),
-dead letters complete (I14), cancelled stays cancelled (I17), numbers that agree (I18); everything arrives
-(V1), nothing is left (V2), due jobs start (V4). Safety holds for every beginning of a history; V1 and the
-rest of I1 need a last look (`RecordingBackend.look`).
+dead letters complete (I14), cancelled stays cancelled (I17), numbers that agree (I18), paused queues rest (I19);
+documents with one winner each (I11); event streams in order (I15); everything arrives (V1), nothing is left (V2),
+workers work (V3), due jobs start (V4). Safety holds for every beginning of a history; V1 and the rest of I1 need a
+last look (`RecordingBackend.look`). Order and limits within a group (I8, I9) and callbacks (I16) will be judged when
+there are such things.
 
     verdict = check(read_history(folder))
     assert not verdict.findings, describe(events, verdict)
@@ -18,12 +20,17 @@ from noria.testing.events import Event, Fault
 from noria.testing.facts import Handler
 from noria.testing.findings import Duplicate, Finding, Verdict, describe, slice_of
 from noria.testing.inquiry import Inquiry, Invariant, Rules
+from noria.testing.invariants.arguments import Arguments
 from noria.testing.invariants.arrival import Arrival, NothingLeft, OnTime
 from noria.testing.invariants.attempts import Attempts, CancelledStays, NotEarly, OnlyEnqueued
+from noria.testing.invariants.documents import OnceEach
 from noria.testing.invariants.duplicates import Explained
 from noria.testing.invariants.fencing import Fenced, OneHolder
 from noria.testing.invariants.outcomes import DeadLetters, Earned, Readable
+from noria.testing.invariants.pauses import Resting
+from noria.testing.invariants.probes import Working
 from noria.testing.invariants.records import Moves
+from noria.testing.invariants.streams import Streams
 from noria.testing.invariants.uniqueness import Unique
 from noria.testing.learning import Learner
 
@@ -31,6 +38,7 @@ __all__ = ["Duplicate", "Finding", "Rules", "Verdict", "check", "describe", "sli
 
 _INVARIANTS = (
     OnlyEnqueued,
+    Arguments,
     OneHolder,
     Fenced,
     Attempts,
@@ -40,9 +48,13 @@ _INVARIANTS = (
     Earned,
     Readable,
     DeadLetters,
+    Streams,
     Unique,
+    Resting,
+    OnceEach,
     Arrival,
     NothingLeft,
+    Working,
     OnTime,
     Explained,
 )
@@ -53,7 +65,7 @@ def check(events: Sequence[Event], rules: Rules | None = None) -> Verdict:
     inquiry = Inquiry(rules or Rules())
     invariants: list[Invariant] = [invariant(inquiry) for invariant in _INVARIANTS]
     handlers = _by_fact([*(each.handlers() for each in invariants), Learner(inquiry.known).handlers()])
-    handlers[Fault] = [inquiry.fault]
+    handlers.setdefault(Fault, []).append(inquiry.fault)
     nobody: list[Handler] = []
     for event in events:
         for handler in handlers.get(type(event.fact), nobody):

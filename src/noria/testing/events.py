@@ -12,47 +12,24 @@ from __future__ import annotations
 
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-End = Literal["ok", "fail", "info"]
-"""How a call ended: done; certainly not done; may be done."""
-
-
-class Told(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", gc=False):
-    """Base of all facts."""
-
-
-# -- a history as a whole ----------------------------------------------------------------------------------
-
-
-class About(Told, frozen=True, tag="about"):
-    """How the run was made, so that it can be made again. `command` is the line to rerun it."""
-
-    seed: str = ""
-    options: str = ""
-    command: str = ""
-
-
-class Fault(Told, frozen=True, tag="fault"):
-    """A fault begins or ends.
-
-    Attributes:
-        name: pairs the beginning with the end.
-        what: "kill", "pause", "cut", "restart", "clock", ...
-        target: the process or peer that it was done to; "" for all.
-    """
-
-    phase: Literal["begin", "end"]
-    name: str
-    what: str
-    target: str = ""
-
+from noria.model.change import Kind
+from noria.testing.following import Followed as Followed
+from noria.testing.following import Seen as Seen
+from noria.testing.following import Unfollowed as Unfollowed
+from noria.testing.told import About as About
+from noria.testing.told import End as End
+from noria.testing.told import Fault as Fault
+from noria.testing.told import Left as Left
+from noria.testing.told import Probed as Probed
+from noria.testing.told import Told as Told
 
 # -- calls of producers ------------------------------------------------------------------------------------
 
 
 class PushInvoke(Told, frozen=True, tag="push.invoke"):
-    """A job is about to be enqueued."""
+    """A job is about to be enqueued. `body`: a digest of its arguments."""
 
     id: str
     task: str
@@ -65,6 +42,7 @@ class PushInvoke(Told, frozen=True, tag="push.invoke"):
     attempts: int = 1
     crash_budget: int = 1
     keep: float | None = None
+    body: str = ""
 
 
 class PushEnd(Told, frozen=True, tag="push.end"):
@@ -78,38 +56,110 @@ class PushEnd(Told, frozen=True, tag="push.end"):
 
 
 class AlterInvoke(Told, frozen=True, tag="alter.invoke"):
-    """Somebody cancels, retries or discards a job."""
+    """A person changes a job.
+
+    Attributes:
+        attempts: how many a retry gives it; 0 leaves their number.
+        timed: it may change when the job is due.
+        expires: it may change the time by which the job must have started to this.
+        body: a digest of new arguments; "" if it leaves them.
+    """
 
     id: str
-    change: Literal["cancel", "retry", "discard"]
+    change: Kind
+    attempts: int = 0
+    timed: bool = False
+    expires: float | None = None
+    body: str = ""
 
 
 class AlterEnd(Told, frozen=True, tag="alter.end"):
     """What became of it."""
 
     id: str
-    change: Literal["cancel", "retry", "discard"]
+    change: Kind
     end: End
     status: Literal["done", "asked", "missing", "refused", "conflict", ""] = ""
     state: int | None = None
+
+
+class SteerInvoke(Told, frozen=True, tag="steer.invoke"):
+    """A person pauses or resumes a queue."""
+
+    queue: str
+    pause: bool
+
+
+class SteerEnd(Told, frozen=True, tag="steer.end"):
+    """How that ended. `until`: when the pause is over by itself, by the wall clock."""
+
+    queue: str
+    pause: bool
+    end: End
+    until: float | None = None
+
+
+# -- documents ---------------------------------------------------------------------------------------------
+
+
+class Sheet(Struct, frozen=True, omit_defaults=True):
+    """A document as somebody wants it written.
+
+    Attributes:
+        address: its kind and name.
+        content: a digest; "" deletes it.
+        expects: the version that it must have, 0 if it must not be there; None if that does not matter.
+        mortal: it vanishes by itself some time.
+    """
+
+    address: str
+    content: str
+    expects: int | None = None
+    mortal: bool = False
+
+
+class WriteInvoke(Told, frozen=True, tag="write.invoke"):
+    """Documents are about to be written, all or none. `jobs`: those that are enqueued in the same step."""
+
+    sheets: tuple[Sheet, ...]
+    jobs: tuple[str, ...] = ()
+
+
+class WriteEnd(Told, frozen=True, tag="write.end"):
+    """How that ended; a conflict is a "fail"."""
+
+    sheets: tuple[Sheet, ...]
+    end: End
+    jobs: tuple[str, ...] = ()
+
+
+class DocRead(Told, frozen=True, tag="doc.read"):
+    """A document was read by somebody who asked at the monotonic time `since`; `content` "" says there is none."""
+
+    address: str
+    since: float
+    version: int = 0
+    content: str = ""
 
 
 # -- calls of workers --------------------------------------------------------------------------------------
 
 
 class Opened(Told, frozen=True, tag="session.open"):
-    """A session began."""
+    """A session began that was asked for at the monotonic time `since`."""
 
     session: int
     worker: str = ""
     ttl: float = 0.0
+    since: float = 0.0
 
 
 class Renewed(Told, frozen=True, tag="session.renew"):
-    """A renewal was answered. `lost`: the session had ended."""
+    """A renewal was answered that was asked for at the monotonic time `since`. `lost`: the session had ended."""
 
     session: int
     lost: bool = False
+    since: float = 0.0
 
 
 class EndInvoke(Told, frozen=True, tag="session.end.invoke"):
@@ -131,13 +181,21 @@ class EndEnd(Told, frozen=True, tag="session.end"):
 
 
 class Leased(Told, frozen=True, tag="lease"):
-    """A worker was given a job, and knows it."""
+    """A worker was given a job, and knows it.
+
+    Attributes:
+        since: the monotonic time at which it asked for jobs.
+        body: a digest of the job's arguments.
+    """
 
     id: str
     session: int
     starts: int
     spent: int = 0
     crashes: int = 0
+    queue: str = ""
+    since: float = 0.0
+    body: str = ""
 
 
 class LeaseLost(Told, frozen=True, tag="lease.info"):
@@ -256,18 +314,11 @@ class CountsRead(Told, frozen=True, tag="counts.read"):
     """The namespace in numbers, by state; `final` as in `Read`."""
 
     since: float
-    states: dict[int, int] = {}
+    states: dict[int, int] = field(default_factory=dict)
     dead: int = 0
     erased: int = 0
     workers: int = 0
     final: bool = False
-
-
-class Left(Told, frozen=True, tag="left"):
-    """What a run left behind: `count` things of the kind `what` above where it began."""
-
-    what: str
-    count: int
 
 
 Fact = (
@@ -277,6 +328,11 @@ Fact = (
     | PushEnd
     | AlterInvoke
     | AlterEnd
+    | SteerInvoke
+    | SteerEnd
+    | WriteInvoke
+    | WriteEnd
+    | DocRead
     | Opened
     | Renewed
     | EndInvoke
@@ -293,6 +349,10 @@ Fact = (
     | Read
     | OutcomeSeen
     | CountsRead
+    | Followed
+    | Seen
+    | Unfollowed
+    | Probed
     | Left
 )
 

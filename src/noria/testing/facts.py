@@ -28,7 +28,7 @@ class Grip(Struct):
     """One start of a job, in the hands of one session.
 
     Attributes:
-        leased: when its worker learned of it; 0 if it never did.
+        since, leased: when its worker asked for it, and when it learned of it; 0 if it never did.
         asked: settles of it that may have been done.
         invoked: settles of it, all of them.
         accepted: the settle that was done, as it was answered.
@@ -39,11 +39,14 @@ class Grip(Struct):
         again: if it was last settled as to be run again, the time before which that must not be.
         life: the life of the job that it belongs to.
         asked_at, asked_as: when its end was last asked for, and with which outcome.
+        during: retries that were on their way when its end was first asked for, and were not refused: nobody knows
+            whether it ended before them, so that it says nothing of the life that they began.
     """
 
     session: int
     starts: int
     proc: str = ""
+    since: float = 0.0
     leased: float = 0.0
     asked: int = 0
     invoked: int = 0
@@ -58,6 +61,7 @@ class Grip(Struct):
     life: int = 0
     asked_at: float = 0.0
     asked_as: int = 0
+    during: set[int] = field(default_factory=set)
 
 
 class Job(Struct):
@@ -65,20 +69,26 @@ class Job(Struct):
 
     Attributes:
         push: the event that first asked for it.
+        asks: calls to enqueue it that may have stored it.
         created: when it was surely stored; 0 if nobody knows that it was.
         due: the monotonic time before which it may not start; None if nobody knows.
         final, final_at: the outcome that is surely recorded, and since when.
         may_be_final: whether it may have reached an outcome in this life.
         lives: how often an operator may have retried it.
+        retries, coming: how often an operator asked for that, and those times (their numbers) without an end so far.
         fresh: nothing was done to it since an operator last asked for a retry.
         cancel_life: the life in which a cancel was last asked for.
         counted, may_count: settles in this life that spent an attempt, surely and perhaps.
         discarded: an operator may have discarded it.
         cancelled: when it was surely cancelled while it did not run; 0 if it was not.
+        erased: a person may have erased its record.
+        budget: the most attempts that it may have, if a person may have changed their number.
+        bounds: times by which it may have had to start, since a person changed them.
     """
 
     id: str
     push: Event | None = None
+    asks: int = 0
     created: float = 0.0
     due: float | None = None
     grips: dict[tuple[int, int], Grip] = field(default_factory=dict)
@@ -87,12 +97,23 @@ class Job(Struct):
     final_at: float = 0.0
     may_be_final: bool = False
     lives: int = 0
+    retries: int = 0
+    coming: set[int] = field(default_factory=set)
     fresh: bool = False
     cancel_life: int = 0
     counted: int = 0
     may_count: int = 0
     discarded: bool = False
     cancelled: float = 0.0
+    erased: bool = False
+    budget: int = 0
+    bounds: tuple[float, ...] = ()
+
+    @property
+    def attempts(self) -> int:
+        """How many attempts it may have, at most; 0 if nobody knows."""
+        asked = self.pushed
+        return 0 if asked is None else max(asked.attempts, self.budget)
 
     @property
     def pushed(self) -> PushInvoke | None:
@@ -115,15 +136,24 @@ class Session(Struct):
         ending: calls to end it that may have been done.
         ended: when it was surely over; 0 if nobody knows that it is.
         lost: one of its renewals was refused.
+        heard: since when it may have been silent: the call that the backend last answered it was made then; None if
+            nobody knows.
         unheard: it may hold jobs that its worker never heard of.
         grips: the starts that it was given.
+        recalls: when it gave back what it held, and beside which jobs.
     """
 
     ending: int = 0
     ended: float = 0.0
     lost: bool = False
+    heard: float | None = None
     unheard: bool = False
     grips: list[tuple[str, int]] = field(default_factory=list)
+    recalls: list[tuple[float, tuple[str, ...]]] = field(default_factory=list)
+
+    def may_have_recalled(self, id: str, since: float) -> bool:
+        """Whether a lease asked for at that time may have been given back before its answer was heard."""
+        return any(at > since and id not in known for at, known in self.recalls)
 
     @property
     def may_be_over(self) -> bool:
@@ -136,6 +166,8 @@ class Known:
     def __init__(self) -> None:
         self.jobs: dict[str, Job] = {}
         self.sessions: dict[int, Session] = {}
+        self.along: dict[tuple[str, str], tuple[str, ...]] = {}
+        """The jobs that were to be enqueued along with a document, by its address and content."""
 
     def job(self, id: str) -> Job:
         found = self.jobs.get(id)
@@ -161,7 +193,7 @@ class Known:
             return True
         asked = job.pushed
         ends = [] if asked is None else [end for end in (asked.expires, asked.deadline) if end is not None]
-        return any(wall + SKEW >= end for end in ends) or any(
+        return any(wall + SKEW >= end for end in (*ends, *job.bounds)) or any(
             self.session(grip.session).may_be_over for grip in job.grips.values() if grip.life == job.lives
         )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec import Struct, field
 
+from noria.model.wording import count
 from noria.testing.events import About, Event, Fault
 
 
@@ -14,7 +15,8 @@ class Finding(Struct, frozen=True):
     """A promise that was broken.
 
     Attributes:
-        code: the invariant: "I1" to "I18", "V1" to "V4", or "D" for a duplicate that nothing explains.
+        code: the invariant: "I1" to "I19", "V1" to "V4", "D" for a duplicate that nothing explains, or "W16" for a
+            worker that failed by itself.
         text: what was seen.
         ids: the jobs concerned.
         sessions: the sessions concerned.
@@ -55,14 +57,17 @@ class Verdict(Struct):
     def __str__(self) -> str:
         codes = ", ".join(sorted({finding.code for finding in self.findings})) or "none broken"
         return (
-            f"{self.events} events, {self.jobs} jobs, {len(self.duplicates)} explained duplicates, "
-            f"{len(self.findings)} findings ({codes}){'' if self.looked else ', no last look'}"
+            f"{count(self.events, 'event')}, {count(self.jobs, 'job')}, "
+            f"{count(len(self.duplicates), 'explained duplicate')}, "
+            f"{count(len(self.findings), 'finding')} ({codes}){'' if self.looked else ', no last look'}"
         )
 
 
 def slice_of(events: Iterable[Event], finding: Finding) -> list[Event]:
-    """The events that a reader needs for this finding: of its jobs and sessions, and the faults."""
-    return [event for event in events if _concerns(event, finding)]
+    """The events that a reader needs for this finding: of its jobs and sessions, and the faults of their processes."""
+    kept = [event for event in events if _concerns(event, finding)]
+    there = {event.proc for event in kept if not isinstance(event.fact, Fault)}
+    return [event for event in kept if not _elsewhere(event, there)]
 
 
 def describe(events: Sequence[Event], verdict: Verdict, limit: int = 5) -> str:
@@ -89,6 +94,11 @@ def _concerns(event: Event, finding: Finding) -> bool:
     if id is not None:
         return id in finding.ids
     return session is not None and session in finding.sessions
+
+
+def _elsewhere(event: Event, procs: set[str]) -> bool:
+    """Whether it tells of a single call that went wrong in a process that has nothing to do with it."""
+    return isinstance(event.fact, Fault) and bool(event.fact.call) and event.fact.target not in procs
 
 
 def _line(event: Event) -> str:

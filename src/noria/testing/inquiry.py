@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 from msgspec import Struct
 
@@ -46,6 +47,7 @@ class Inquiry:
         self.known = Known()
         self.verdict = Verdict()
         self.faults: list[Window] = []
+        self._open: dict[str, Window] = {}
 
     def found(self, code: str, event: Event, text: str, *ids: str, sessions: tuple[int, ...] = ()) -> None:
         """Report a broken promise."""
@@ -55,33 +57,42 @@ class Inquiry:
         """Report a repeated effect that has a cause."""
         self.verdict.duplicates.append(Duplicate(id, starts, cause))
 
-    def fault_between(self, begin: float, end: float, proc: str = "") -> Fault | None:
+    def fault_between(
+        self, begin: float, end: float, proc: str = "", fits: Callable[[Fault], bool] = lambda fault: True
+    ) -> Fault | None:
         """A fault that was at work at any time between two, on this process if it was aimed at one."""
         for window in reversed(self.faults):
             if window.begin > end or (window.end is not None and window.end < begin):
                 continue
-            aimed = window.fault.what in ("kill", "pause") and window.fault.target
-            if not (aimed and proc) or proc.startswith(window.fault.target):
+            if fits(window.fault) and not (proc and _aimed_at_another(window.fault, proc)):
                 return window.fault
         return None
 
     def fault(self, event: Event, fact: Fault) -> None:
         """Learn of a fault."""
         if fact.phase == "begin":
-            self.faults.append(Window(fact, event.mono))
-            return
-        for window in self.faults:
-            if window.fault.name == fact.name and window.end is None:
-                window.end = event.mono
+            self._open[fact.name] = Window(fact, event.mono)
+            self.faults.append(self._open[fact.name])
+        elif (window := self._open.pop(fact.name, None)) is not None:
+            window.end = event.mono
 
 
-class Invariant(Protocol):
+def _aimed_at_another(fault: Fault, proc: str) -> bool:
+    """Whether a fault was done to one process, and not to this one. A process may add its number to its name."""
+    aimed = bool(fault.target) and (bool(fault.call) or fault.what in ("kill", "pause"))
+    return aimed and proc != fault.target and not proc.startswith(f"{fault.target}-")
+
+
+class Invariant(ABC):
     """Reads events before they are learned, and speaks through its inquiry."""
 
+    def __init__(self, inquiry: Inquiry) -> None:
+        self._inquiry = inquiry
+        self._known = inquiry.known
+
+    @abstractmethod
     def handlers(self) -> dict[type, Handler]:
         """Which facts it wants to see."""
-        ...
 
-    def finish(self, last: Event) -> None:
+    def finish(self, last: Event) -> None:  # noqa: B027 - most have said everything by then
         """The history is over."""
-        ...

@@ -8,12 +8,15 @@ from noria.model.state import State
 from noria.testing.events import (
     AlterEnd,
     AlterInvoke,
+    DocRead,
     Effect,
     EndEnd,
     EndInvoke,
     Event,
+    Fault,
     Leased,
     LeaseLost,
+    Opened,
     OutcomeSeen,
     PushEnd,
     PushInvoke,
@@ -24,8 +27,10 @@ from noria.testing.events import (
     RunStart,
     SettleEnd,
     SettleInvoke,
+    WriteEnd,
+    WriteInvoke,
 )
-from noria.testing.facts import COUNTED, FINALS, Handler, Job, Known
+from noria.testing.facts import COUNTED, FINALS, Grip, Handler, Job, Known
 
 _WAITS = frozenset({int(State.RETRYING), int(State.SCHEDULED)})
 
@@ -41,8 +46,13 @@ class Learner:
         return {
             PushInvoke: self._push_invoke,
             PushEnd: self._push_end,
+            WriteInvoke: self._write_invoke,
+            WriteEnd: self._write_end,
+            DocRead: self._doc_read,
+            Fault: self._fault,
             AlterInvoke: self._alter_invoke,
             AlterEnd: self._alter_end,
+            Opened: self._opened,
             Renewed: self._renewed,
             EndInvoke: self._end_invoke,
             EndEnd: self._end_end,
@@ -58,18 +68,56 @@ class Learner:
             OutcomeSeen: self._seen,
         }
 
-    # -- producers and operators
+    # -- producers
 
     def _push_invoke(self, event: Event, fact: PushInvoke) -> None:
         job = self._known.job(fact.id)
+        job.asks += 1
         if job.push is None:
             job.push = event
             job.due = event.mono + (fact.delay if fact.at is None else fact.at - event.wall)
 
     def _push_end(self, event: Event, fact: PushEnd) -> None:
-        if fact.status == "created" or (fact.status == "existing" and fact.stands == fact.id):
-            job = self._known.job(fact.id)
+        job = self._known.job(fact.id)
+        stored = fact.status == "created" or (fact.status == "existing" and fact.stands == fact.id)
+        if stored:
             job.created = job.created or event.mono
+        elif fact.end != "info":
+            job.asks -= 1
+
+    # -- documents
+
+    def _write_invoke(self, event: Event, fact: WriteInvoke) -> None:
+        for sheet in fact.sheets:
+            self._known.along[sheet.address, sheet.content] = fact.jobs
+
+    def _write_end(self, event: Event, fact: WriteEnd) -> None:
+        if fact.end == "ok":
+            self._stored_along(event, fact.jobs)
+
+    def _doc_read(self, event: Event, fact: DocRead) -> None:
+        """A document is there: so are the jobs that were to be stored in the same step, or others for them."""
+        self._stored_along(event, self._known.along.get((fact.address, fact.content), ()))
+
+    def _stored_along(self, event: Event, jobs: tuple[str, ...]) -> None:
+        for job in map(self._known.job, jobs):
+            if job.pushed is not None and job.pushed.unique is None:
+                job.created = job.created or event.mono
+
+    # -- the machine
+
+    def _fault(self, event: Event, fact: Fault) -> None:
+        """The clock jumps: by the time that it showed jobs may have ended, and nobody knows when they are due."""
+        if fact.what != "clock":
+            return
+        for job in self._known.jobs.values():
+            job.due = None
+            for grip in job.grips.values():
+                grip.again = None
+            if self._known.may_be_final(job, event.wall):
+                job.may_be_final, job.fresh = True, False
+
+    # -- operators
 
     def _alter_invoke(self, event: Event, fact: AlterInvoke) -> None:
         job = self._known.job(fact.id)
@@ -77,7 +125,15 @@ class Learner:
             job.may_be_final, job.fresh, job.cancel_life = True, False, job.lives
         elif fact.change == "discard":
             job.discarded = True
-        else:
+        elif fact.change == "erase":
+            job.erased = True
+        elif fact.change in ("run", "edit"):
+            job.due = None if fact.timed else job.due
+            job.bounds += () if fact.expires is None else (fact.expires,)
+        elif fact.change == "retry":
+            job.budget = max(job.budget, fact.attempts)
+            job.retries += 1
+            job.coming.add(job.retries)
             self._shelved[event.proc, job.id] = copy(job)
             job.lives += 1
             job.final, job.due, job.cancelled, job.fresh = None, None, 0.0, True
@@ -93,29 +149,41 @@ class Learner:
 
     def _retried(self, event: Event, job: Job, fact: AlterEnd) -> None:
         before = self._shelved.pop((event.proc, job.id), None)
-        if before is None or fact.end == "info":
+        if before is None:
+            return
+        job.coming.discard(before.retries)
+        if fact.end == "info":
             return
         if fact.status == "done":
             job.may_count -= before.counted + before.may_count
             job.discarded, job.may_be_final = False, job.may_be_final and not job.fresh
         else:
-            self._went_on(job, before)
+            self._went_on(job, before, event.mono)
 
-    def _went_on(self, job: Job, before: Job) -> None:
+    def _went_on(self, job: Job, before: Job, now: float) -> None:
         """The job was not retried after all: what was told meanwhile belongs to the life that it had."""
         job.counted += before.counted
         job.may_count -= before.counted
         job.lives -= 1
-        for grip in job.grips.values():
-            grip.life = min(grip.life, job.lives)
         if job.final is None:
             job.final, job.final_at, job.cancelled = before.final, before.final_at, before.cancelled
+        for grip in job.grips.values():
+            grip.life = min(grip.life, job.lives)
+            if before.retries in grip.during:
+                grip.during.discard(before.retries)
+                self._count(job, grip, now)
 
     # -- sessions
 
+    def _opened(self, event: Event, fact: Opened) -> None:
+        self._known.session(fact.session).heard = fact.since
+
     def _renewed(self, event: Event, fact: Renewed) -> None:
+        session = self._known.session(fact.session)
         if fact.lost:
-            self._known.session(fact.session).lost = True
+            session.lost = True
+        else:
+            session.heard = fact.since
 
     def _end_invoke(self, event: Event, fact: EndInvoke) -> None:
         self._known.session(fact.session).ending += 1
@@ -132,8 +200,10 @@ class Learner:
     def _leased(self, event: Event, fact: Leased) -> None:
         job = self._known.job(fact.id)
         grip = job.grip(fact.session, fact.starts)
-        grip.leased, grip.proc = event.mono, event.proc
+        grip.since, grip.leased, grip.proc = fact.since, event.mono, event.proc
+        grip.recalled = self._known.session(fact.session).may_have_recalled(fact.id, fact.since)
         job.top = max(job.top, fact.starts)
+        job.created = job.created or event.mono
         self._known.session(fact.session).grips.append((fact.id, fact.starts))
 
     def _lease_lost(self, event: Event, fact: LeaseLost) -> None:
@@ -141,45 +211,58 @@ class Learner:
 
     def _recalled(self, event: Event, fact: Recalled) -> None:
         known = set(fact.known)
+        self._known.session(fact.session).recalls.append((event.mono, fact.known))
         for job, grip in self._known.held(fact.session):
             grip.recalled = grip.recalled or job.id not in known
 
     def _settle_invoke(self, event: Event, fact: SettleInvoke) -> None:
         job = self._known.job(fact.id)
         grip = job.grip(fact.session, fact.starts)
-        grip.life = job.lives
+        if not grip.invoked:
+            # All settles of a start belong to the life in which it was handed out, however late they are repeated.
+            grip.life, grip.during = job.lives, set(job.coming)
+        repeats = grip.asked > 0
         grip.asked += 1
         grip.invoked += 1
-        job.may_count += fact.outcome in COUNTED
+        job.may_count += _counts(job, grip, fact)
         if fact.state in FINALS or fact.state == State.PARKED:
             job.may_be_final, job.fresh = True, False
         if fact.state == State.SUCCEEDED:
             grip.result = fact.result or None
         grip.asked_at, grip.asked_as = event.mono, fact.outcome
         # Until it is answered nobody knows whether it was done, and by which of the two the job is due.
-        grip.again = event.mono + fact.delay if fact.state in _WAITS else None
+        # If a call before this one may have been done, its delay has begun to run with that, on the clock of then.
+        if not repeats:
+            grip.again = event.mono + fact.delay if fact.state in _WAITS else None
         if grip.again is not None:
             job.due = None
 
     def _settle_end(self, event: Event, fact: SettleEnd) -> None:
         job = self._known.job(fact.id)
         grip = job.grip(fact.session, fact.starts)
-        same_life = grip.life == job.lives
-        counts = same_life and fact.outcome in COUNTED
         if fact.end == "info":
             job.due = None
-            return
-        job.may_count -= counts
-        if fact.end == "fail" or fact.verdict == "stale":
+        elif fact.end == "fail" or fact.verdict == "stale":
             grip.asked -= 1
             job.due = None
-        elif grip.accepted is None:
+            job.may_count -= _counts(job, grip, fact)
+        elif grip.accepted is not None:
+            job.may_count -= _counts(job, grip, fact)
+        else:
             grip.accepted = fact
-            job.counted += counts
             if fact.starts == job.top:
                 job.due = grip.again if grip.again is not None else job.due
-            if same_life and fact.state in FINALS:
-                job.final, job.final_at = fact.state, event.mono
+            self._count(job, grip, event.mono)
+
+    def _count(self, job: Job, grip: Grip, now: float) -> None:
+        """A start surely ended its job, or spent an attempt, if it is known to belong to the present life."""
+        settle = grip.accepted
+        if settle is None or grip.during or grip.life != job.lives:
+            return
+        job.may_count -= settle.outcome in COUNTED
+        job.counted += settle.outcome in COUNTED
+        if settle.state in FINALS:
+            job.final, job.final_at = settle.state, now
 
     # -- handlers and readers
 
@@ -207,3 +290,8 @@ class Learner:
         """Somebody was told of an outcome: it stays, unless an operator may have undone it meanwhile."""
         if state in FINALS and job.final is None and not job.lives:
             job.final, job.final_at, job.may_be_final = state, event.mono, True
+
+
+def _counts(job: Job, grip: Grip, settle: SettleInvoke | SettleEnd) -> bool:
+    """Whether this end of a start spends an attempt of the present life of the job."""
+    return grip.life == job.lives and settle.outcome in COUNTED

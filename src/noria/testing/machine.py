@@ -1,18 +1,27 @@
-"""What a simulated process has in place of a machine: its time, its journals, its threads, a slow backend."""
+"""What a simulated process has in place of a machine: its time, its journals, its threads.
+
+And processes that are threads, for tests.
+"""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterator
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
-from noria import aio
 from noria.backends.contract import Evidence, Fence
 from noria.ids import Id, SessionId
+from noria.model.job import Lease
+from noria.model.outcome import Failure
+from noria.model.task import TaskDef
 from noria.testing.virtual import Process, VirtualLoop, current_process
+from noria.worker.child import attempt
+from noria.worker.context import Context
 from noria.worker.journal import Journal, Remains
-from noria.worker.threads import Done, Work
+from noria.worker.processes import Told
+from noria.worker.raised import Raised
+from noria.worker.threads import Done, Threads, Work
+from noria.worker.wire import Threw
 
 EPOCH = 1_700_000_000.0
 """The wall clock's time when a simulation begins."""
@@ -35,6 +44,10 @@ class VirtualClock:
         """Move the wall clock."""
         self._offset += seconds
 
+    def mend(self) -> None:
+        """Set the wall clock to what it would show had it never jumped."""
+        self._offset = EPOCH
+
 
 class VirtualJournals:
     """Run journals of simulated processes; `lossy` ones vanish with their process, as with a whole host."""
@@ -43,7 +56,11 @@ class VirtualJournals:
         self._lossy = lossy
         self._open: dict[SessionId, VirtualJournal] = {}
 
-    def create(self, session: SessionId, slots: int) -> Journal:
+    def owners(self) -> list[str]:
+        """The processes that have open journals."""
+        return [each.owner.name for each in self._open.values() if each.owner is not None]
+
+    def create(self, session: SessionId, places: int) -> Journal:
         journal = VirtualJournal(self._open, session)
         self._open[session] = journal
         return journal
@@ -63,13 +80,13 @@ class VirtualJournal:
         self.owner: Process | None = current_process()
         self._others = others
         self._session = session
-        self._slots: dict[int, Fence] = {}
+        self._places: dict[int, Fence] = {}
 
-    def begin(self, slot: int, id: Id, starts: int) -> None:
-        self._slots[slot] = Fence(id, starts)
+    def begin(self, place: int, id: Id, starts: int) -> None:
+        self._places[place] = Fence(id, starts)
 
-    def clear(self, slot: int) -> None:
-        self._slots.pop(slot, None)
+    def clear(self, place: int) -> None:
+        self._places.pop(place, None)
 
     def close(self) -> None:
         self._others.pop(self._session, None)
@@ -77,7 +94,7 @@ class VirtualJournal:
     def remains(self) -> Remains:
         """What another process finds."""
         cause = f"the simulated process {self.owner.name if self.owner else '?'} was killed"
-        return Remains(self._session, tuple(self._slots.values()), Evidence(cause=cause))
+        return Remains(self._session, tuple(self._places.values()), Evidence(cause=cause))
 
 
 class VirtualThreads:
@@ -97,39 +114,58 @@ class VirtualThreads:
         self._loop.call_soon(done)
 
 
-class Slow:
-    """Makes every coroutine method of a backend take time before and after it acts.
+class ThreadProcesses:
+    """In place of processes: their handlers run in threads of this one, so that a test sees what they do.
 
-    So a process can be killed or paused when its call has not been made yet, and when it has been made and the
-    answer is on its way. The object stands in for a `Backend`; what is no coroutine passes through.
+    A thread cannot be killed. One that should be is told to end, and no longer waited for.
 
     Args:
-        inner: the backend.
-        chance: draws the times.
-        longest: seconds that one way takes at most.
+        threads: where they run.
+        tasks: those of the application.
+        wall: the time that handlers see.
     """
 
-    def __init__(self, inner: Any, chance: random.Random, longest: float) -> None:
-        self._inner = inner
-        self._chance = chance
-        self._longest = longest
+    def __init__(self, threads: Threads, tasks: Mapping[str, TaskDef], wall: Callable[[], float]) -> None:
+        self._threads = threads
+        self._tasks = tasks
+        self._wall = wall
 
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._inner, name)
-        if name not in _CALLS:
-            return found
-        return self._delayed(found)
+    async def open(self) -> None:
+        """There is nothing to see."""
 
-    def _delayed(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        async def slow(*args: Any, **kwargs: Any) -> Any:
-            await aio.sleep(self._chance.random() * self._longest)
-            reply = await call(*args, **kwargs)
-            await aio.sleep(self._chance.random() * self._longest)
-            return reply
+    def submit(self, lease: Lease, begun: Callable[[], None], done: Callable[[Told], None]) -> ThreadSeat:
+        begun()
+        seat = ThreadSeat(Context(lease, None, self._wall), done)
+        self._threads.submit(lambda: seat.run(self._tasks, lease), seat.end)
+        return seat
 
-        return slow
+    async def aclose(self) -> None:
+        self._threads.close()
 
 
-_CALLS = frozenset(
-    {"push", "lease", "recall", "settle", "sweep", "open", "renew", "overdue", "end", "get", "alter", "find"}
-)
+class ThreadSeat:
+    """A job of `ThreadProcesses`."""
+
+    def __init__(self, context: Context, done: Callable[[Told], None]) -> None:
+        self._context = context
+        self._done: Callable[[Told], None] | None = done
+        self._told: Told | None = None
+        self._loop = asyncio.get_running_loop()
+
+    def run(self, tasks: Mapping[str, TaskDef], lease: Lease) -> None:
+        """In the thread."""
+        self._told = attempt(tasks, lease, self._context, asyncio.run)
+
+    def end(self) -> None:
+        """On the loop, after the handler, or without it."""
+        done, self._done = self._done, None
+        if done is not None:
+            killed = Failure.of("crash", "its process was killed")
+            done(self._told or Threw(Raised("crash", killed), 0))
+
+    def halt(self) -> None:
+        self._context.stop()
+
+    def kill(self, why: str) -> None:
+        self._context.stop()
+        self._loop.call_soon(self.end)

@@ -12,19 +12,32 @@ from noria.backends.contract import (
     Capabilities,
     Change,
     Channel,
+    Command,
     Counts,
+    DeadGroup,
+    Doc,
+    DocWrite,
     Ended,
     Evidence,
     Fence,
+    Flow,
     Hint,
     Keeper,
+    Member,
     Orders,
     Overdue,
     Page,
     Parts,
+    Pause,
+    Point,
     Query,
+    QueueRef,
+    Resume,
+    Steered,
     Swept,
+    Tallied,
     Verdict,
+    Version,
     Vitals,
     Want,
     WorkerCard,
@@ -35,13 +48,11 @@ from noria.model.outcome import Settlement
 from noria.testing import telling
 from noria.testing.events import (
     AlterEnd,
-    AlterInvoke,
     End,
     EndEnd,
     Fact,
     LeaseLost,
     Opened,
-    PushEnd,
     Renewed,
 )
 from noria.testing.history import Recorder
@@ -76,17 +87,19 @@ class RecordingBackend:
 
     # -- queue
 
-    async def push(self, jobs: Sequence[NewJob]) -> list[Receipt]:
-        self._recorder.note(*map(telling.push_invoked, jobs))
-        with self._telling(lambda end: [PushEnd(id=job.id.hex(), end=end) for job in jobs]):
-            receipts = await self._inner.push(jobs)
-        self._recorder.note(*map(telling.pushed, jobs, receipts))
+    async def push(self, jobs: Sequence[NewJob], docs: Sequence[DocWrite] = ()) -> list[Receipt]:
+        self._recorder.note(*map(telling.push_invoked, jobs), *telling.write_invoked(docs, jobs))
+        with self._telling(lambda end: telling.push_ended(jobs, docs, end)):
+            receipts = await self._inner.push(jobs, docs)
+        along = telling.written_along(docs, jobs, receipts)
+        self._recorder.note(*map(telling.pushed, jobs, receipts), *along)
         return receipts
 
     async def lease(self, session: SessionId, wants: Sequence[Want], limit: int, wait: float) -> Batch:
+        since = self._recorder.clock.monotonic()
         with self._telling(lambda end: [LeaseLost(session=session)] if end == "info" else []):
             batch = await self._inner.lease(session, wants, limit, wait)
-        self._recorder.note(*(telling.leased(session, lease) for lease in batch.leases))
+        self._recorder.note(*(telling.leased(session, lease, since) for lease in batch.leases))
         return batch
 
     async def recall(self, session: SessionId, known: Collection[Fence]) -> int:
@@ -94,13 +107,9 @@ class RecordingBackend:
         return await self._inner.recall(session, known)
 
     async def settle(self, session: SessionId, ends: Sequence[Settlement]) -> list[Verdict]:
-        self._recorder.note(*(telling.settle_invoked(session, each) for each in ends))
-        with self._telling(lambda end: [telling.settled(session, each, end) for each in ends]):
-            verdicts = await self._inner.settle(session, ends)
-        self._recorder.note(
-            *(telling.settled(session, each, "ok", told) for each, told in zip(ends, verdicts, strict=True))
-        )
-        return verdicts
+        with _settling(self._recorder, session, ends) as told:
+            told += await self._inner.settle(session, ends)
+        return told
 
     async def sweep(self, limit: int) -> Swept:
         swept = await self._inner.sweep(limit)
@@ -108,16 +117,25 @@ class RecordingBackend:
             self._recorder.note(telling.swept(swept))
         return swept
 
+    async def steer(self, target: QueueRef, change: Pause | Resume) -> Steered:
+        self._recorder.note(telling.steer_invoked(target, change))
+        with self._telling(lambda end: [telling.steered(target, change, end)]):
+            told = await self._inner.steer(target, change)
+        self._recorder.note(telling.steered(target, change, "ok"))
+        return told
+
     # -- sessions
 
     async def open(self, card: WorkerCard) -> SessionId:
+        since = self._recorder.clock.monotonic()
         session = await self._inner.open(card)
-        self._recorder.note(Opened(session=session, worker=card.worker, ttl=card.ttl))
+        self._recorder.note(Opened(session=session, worker=card.worker, ttl=card.ttl, since=since))
         return session
 
     async def renew(self, session: SessionId, vitals: Vitals) -> Orders:
+        since = self._recorder.clock.monotonic()
         orders = await self._inner.renew(session, vitals)
-        self._recorder.note(Renewed(session=session, lost=orders.lost))
+        self._recorder.note(Renewed(session=session, lost=orders.lost, since=since))
         return orders
 
     async def overdue(self) -> list[Overdue]:
@@ -137,6 +155,12 @@ class RecordingBackend:
         self._recorder.note(telling.ended(session, told))
         return told
 
+    async def fleet(self) -> list[Member]:
+        return await self._inner.fleet()
+
+    async def command(self, session: SessionId, command: Command) -> bool:
+        return await self._inner.command(session, command)
+
     # -- ledger
 
     async def get(
@@ -151,12 +175,26 @@ class RecordingBackend:
         self._recorder.note(telling.counted(counts, since, final=True))
         return await self._read(ids, Parts.RESULT, None, final=True)
 
-    async def find(self, query: Query, after: Id | None = None, limit: int = 50) -> Page:
-        return await self._inner.find(query, after, limit)
+    async def find(
+        self,
+        query: Query,
+        after: Id | None = None,
+        limit: int = 50,
+        *,
+        parts: Parts = Parts.NONE,
+        ids_only: bool = False,
+    ) -> Page:
+        return await self._inner.find(query, after, limit, parts=parts, ids_only=ids_only)
+
+    async def tally(self, query: Query, most: int = 10_000) -> Tallied:
+        return await self._inner.tally(query, most)
+
+    async def dead_groups(self, limit: int = 100) -> list[DeadGroup]:
+        return await self._inner.dead_groups(limit)
 
     async def alter(self, ids: Sequence[Id], change: Change) -> list[Altered]:
         kind = change.kind
-        self._recorder.note(*(AlterInvoke(id=id.hex(), change=kind) for id in ids))
+        self._recorder.note(*(telling.alter_invoked(id, change) for id in ids))
         with self._telling(lambda end: [AlterEnd(id=id.hex(), change=kind, end=end) for id in ids]):
             told = await self._inner.alter(ids, change)
         self._recorder.note(*(telling.altered(id, change, each) for id, each in zip(ids, told, strict=True)))
@@ -167,6 +205,36 @@ class RecordingBackend:
         counts = await self._inner.counts()
         self._recorder.note(telling.counted(counts, since))
         return counts
+
+    async def stats(self) -> list[Flow]:
+        return await self._inner.stats()
+
+    async def series(self, since: float, until: float | None = None, step: int = 1) -> list[Point]:
+        return await self._inner.series(since, until, step)
+
+    # -- board
+
+    async def read(self, kind: str, names: Sequence[str]) -> list[Doc | None]:
+        since = self._recorder.clock.monotonic()
+        docs = await self._inner.read(kind, names)
+        told = zip(names, docs, strict=True)
+        self._recorder.note(*(telling.doc_read(kind, name, doc, since) for name, doc in told))
+        return docs
+
+    async def write(self, docs: Sequence[DocWrite]) -> list[Version]:
+        self._recorder.note(*telling.write_invoked(docs))
+        with self._telling(lambda end: telling.written(docs, end)):
+            versions = await self._inner.write(docs)
+        self._recorder.note(*telling.written(docs, "ok"))
+        return versions
+
+    async def scan(
+        self, kind: str, after: str | None = None, limit: int = 100, prefix: str = ""
+    ) -> list[Doc]:
+        since = self._recorder.clock.monotonic()
+        docs = await self._inner.scan(kind, after, limit, prefix)
+        self._recorder.note(*(telling.doc_read(kind, doc.name, doc, since) for doc in docs))
+        return docs
 
     # -- hints
 
@@ -212,17 +280,42 @@ class RecordingBackend:
             raise
 
 
+@contextmanager
+def _settling(recorder: Recorder, session: SessionId, ends: Sequence[Settlement]) -> Iterator[list[Verdict]]:
+    """Write down that these starts are ended, and the verdicts that are put into the list."""
+    recorder.note(*(telling.settle_invoked(session, each) for each in ends))
+    verdicts: list[Verdict] = []
+    try:
+        yield verdicts
+    except BaseException as error:
+        recorder.note(*(telling.settled(session, each, telling.after(error)) for each in ends))
+        raise
+    recorder.note(
+        *(telling.settled(session, each, "ok", told) for each, told in zip(ends, verdicts, strict=True))
+    )
+
+
 class _RecordingKeeper:
-    """A keeper whose renewals are written down."""
+    """A keeper whose calls are written down."""
 
     def __init__(self, inner: Keeper, recorder: Recorder) -> None:
         self._inner = inner
         self._recorder = recorder
 
     def renew(self, session: SessionId, vitals: Vitals) -> Orders:
+        since = self._recorder.clock.monotonic()
         orders = self._inner.renew(session, vitals)
-        self._recorder.note(Renewed(session=session, lost=orders.lost))
+        self._recorder.note(Renewed(session=session, lost=orders.lost, since=since))
         return orders
+
+    def settle(self, session: SessionId, ends: Sequence[Settlement]) -> list[Verdict]:
+        with _settling(self._recorder, session, ends) as told:
+            told += self._inner.settle(session, ends)
+        return told
+
+    def recall(self, session: SessionId, known: Collection[Fence], why: str) -> list[Fence]:
+        self._recorder.note(telling.recalled(session, known))
+        return self._inner.recall(session, known, why)
 
     def close(self) -> None:
         self._inner.close()

@@ -1,43 +1,51 @@
-"""What a simulation does: options drawn from its seed, and jobs that do everything a job can do."""
+"""What a simulation does: options drawn from its seed, and from these the jobs and what people do to them."""
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import Callable
-from typing import Any
+from typing import Final
 
 import msgspec
 from msgspec import Struct
 
-from noria import aio
-from noria.errors import Cancel, Fail, InvalidArguments, Snooze
+from noria.backends.contract import DocWrite
 from noria.ids import Id, seeded
-from noria.model.backoff import Backoff
+from noria.model.change import Change
 from noria.model.job import Extras, Lane, NewJob
-from noria.model.task import Arguments, TaskDef
-from noria.testing.events import Effect, Fact, Fault, RunEnd, RunStart
-from noria.testing.virtual import current_process
-from noria.worker.context import Context
+from noria.testing.deeds import deed
+from noria.testing.wire import TROUBLES, Trouble
+
+QUEUES: Final = ("a", "b")
+SLOT: Final = "slot"
+"""The kind of document that at most one job is enqueued along with, as an idempotency key or a timer's slot is."""
 
 
 class Options(Struct, frozen=True, kw_only=True):
     """One simulation. Everything is drawn from the seed and printed, so that a run can be made again.
 
     Attributes:
-        workers, jobs: how many.
+        workers, producers, jobs: how many; the jobs are enqueued by all producers together.
         ttl, beat: of the workers, in seconds.
         grace: seconds that a drained worker waits.
         span: seconds over which jobs are enqueued and faults happen.
-        kills, pauses, drains: how many of each.
-        cancels, retries: what operators do.
+        kills, pauses, drains: how many of each; a kill may hit a producer.
+        outages: how often the store cannot be reached for a while.
+        jumps: how often the machine's wall clock is set to another time.
+        cancels, retries, edits, holds: what operators do; a hold pauses a queue for a while.
+        readers: clients who follow jobs by the event streams of two fronts.
         concurrency: slots of each worker.
         lossy: run journals vanish with their process.
         latency: seconds that one way to or from the backend takes at most.
+        trouble: the share of calls of the backend that go wrong.
+        troubles: how they do; see `noria.testing.wire`.
+        patience: seconds for which producers and operators wait for an answer before they ask again.
+        script: calls that go wrong for certain: (number of the call in the whole run, how).
     """
 
     seed: int
     workers: int = 2
+    producers: int = 1
     jobs: int = 15
     ttl: float = 2.0
     beat: float = 0.5
@@ -46,20 +54,31 @@ class Options(Struct, frozen=True, kw_only=True):
     kills: int = 0
     pauses: int = 0
     drains: int = 0
+    outages: int = 0
+    jumps: int = 0
     cancels: int = 0
     retries: int = 0
+    edits: int = 0
+    holds: int = 0
+    readers: int = 0
     concurrency: int = 4
     lossy: bool = False
     latency: float = 0.01
+    trouble: float = 0.0
+    troubles: tuple[Trouble, ...] = ()
+    patience: float = 5.0
+    script: tuple[tuple[int, Trouble], ...] = ()
 
 
 def draw(seed: int) -> Options:
     """The options that this seed stands for."""
     dice = seeded(seed)
     ttl = dice.choice((1.0, 2.0, 10.0))
+    trouble = dice.choice((0.0, 0.0, 0.02, 0.1, 0.3))
     return Options(
         seed=seed,
         workers=dice.randint(1, 6),
+        producers=dice.choice((1, 1, 3)),
         jobs=max(1, round(dice.lognormvariate(2.7, 0.8))),
         ttl=ttl,
         beat=ttl / 4,
@@ -68,44 +87,43 @@ def draw(seed: int) -> Options:
         kills=dice.choice((0, 0, 1, 2, 4)),
         pauses=dice.choice((0, 0, 1, 2)),
         drains=dice.choice((0, 0, 1, 2)),
+        outages=dice.choice((0, 0, 0, 1, 2)),
+        jumps=dice.choice((0, 0, 0, 1, 3)),
         cancels=dice.choice((0, 1, 3)),
         retries=dice.choice((0, 0, 2)),
+        edits=dice.choice((0, 0, 4)),
+        holds=dice.choice((0, 0, 1, 3)),
         concurrency=dice.choice((1, 2, 4, 20)),
         lossy=dice.random() < 0.2,
         latency=dice.choice((0.0, 0.005, 0.05)),
+        trouble=trouble,
+        troubles=_some(dice) if trouble else (),
+        patience=dice.choice((0.05, 0.5, 5.0)),
+        readers=dice.choice((0, 0, 0, 1, 3)),
     )
 
 
-class Deed(Struct, frozen=True, omit_defaults=True):
-    """What one job does, in this order.
-
-    Attributes:
-        seconds: how long it works.
-        dies: while it has crashed less often than this, it kills its process.
-        fails: while its attempt is not past this, it raises.
-        snoozes: on its first start, it puts itself off.
-        gives_up: it raises `Fail` or `Cancel` in the end.
-        stubborn: it ignores that it should end for this many seconds.
-    """
-
-    seconds: float = 0.0
-    dies: int = 0
-    fails: int = 0
-    snoozes: bool = False
-    gives_up: str = ""
-    stubborn: float = 0.0
-
-
-def deed(dice: random.Random, ttl: float) -> Deed:
-    """Draw what a job does: most are quick and well, some are everything else."""
-    return Deed(
-        seconds=dice.choice((0.0, 0.01, 0.1, 1.0, dice.uniform(0, 2 * ttl))),
-        dies=dice.choice((0,) * 17 + (1, 2, 9)),
-        fails=dice.choice((0,) * 10 + (1, 2, 9)),
-        snoozes=dice.random() < 0.1,
-        gives_up=dice.choice(("",) * 18 + ("fail", "cancel")),
-        stubborn=dice.choice((0.0,) * 18 + (0.5, 8.0)),
+def calm(seed: int) -> Options:
+    """As `draw`, with nothing that goes wrong."""
+    return msgspec.structs.replace(
+        draw(seed), kills=0, pauses=0, drains=0, outages=0, jumps=0, lossy=False, trouble=0.0, troubles=()
     )
+
+
+def command(options: Options) -> str:
+    """The shell command that makes a run with these options again."""
+    words = ["python -m noria.testing.replay", str(options.seed)]
+    usual = msgspec.structs.replace(options, script=())
+    if usual == calm(options.seed) != draw(options.seed):
+        words.append("--calm")
+    elif usual != draw(options.seed):
+        words.append("(with other options than this seed draws: see them above)")
+    return " ".join(words + [f"--call {number}={how}" for number, how in options.script])
+
+
+def _some(dice: random.Random) -> tuple[Trouble, ...]:
+    """All troubles, or one: what is rare among many is common alone."""
+    return TROUBLES if dice.random() < 0.5 else (dice.choice(TROUBLES),)
 
 
 def new_job(id: Id, dice: random.Random, options: Options, wall: float) -> NewJob:
@@ -123,100 +141,30 @@ def new_job(id: Id, dice: random.Random, options: Options, wall: float) -> NewJo
         deadline=wall + dice.uniform(1.0, 20.0) if dice.random() < 0.1 else None,
         attempts=dice.choice((1, 3, 5)),
         unique=f"key{dice.randrange(3)}" if dice.random() < 0.1 else None,
+        keep=0.0 if dice.random() < 0.05 else None,
         extras=Extras(timeout=dice.uniform(0.2, 3.0) if dice.random() < 0.15 else None),
     )
 
 
-Teller = Callable[..., None]
-"""Writes facts into the history: (make_fact, context), see `Handlers`."""
+def slot(id: Id, dice: random.Random) -> tuple[DocWrite, ...]:
+    """Draw the document that goes along with a job; mostly none."""
+    if dice.random() < 0.8:
+        return ()
+    return (DocWrite(SLOT, f"{SLOT}{dice.randrange(4)}", id, if_version=0),)
 
 
-class Handlers:
-    """The tasks of a simulated application.
-
-    Args:
-        note: writes down facts, as the process that runs now.
-        session: finds the session of a start.
-    """
-
-    def __init__(self, note: Callable[[Fact], None], session: Callable[[str, int], int]) -> None:
-        self._note = note
-        self._session = session
-
-    def tasks(self) -> dict[str, TaskDef]:
-        """What a worker is given."""
-        return {"act": _task("act", self.act, "async"), "think": _task("think", self.think, "thread")}
-
-    async def act(self, ctx: Context, deed: Deed) -> int:
-        """An `async def` job."""
-        key = self._begin(ctx)
-        try:
-            await aio.sleep(deed.seconds)
-        except asyncio.CancelledError:
-            await aio.sleep(deed.stubborn)
-            raise
-        if ctx.crashes < deed.dies:
-            await self._die()
-        return self._finish(ctx, key, deed)
-
-    def think(self, ctx: Context, deed: Deed) -> int:
-        """A `def` job."""
-        return self._finish(ctx, self._begin(ctx), deed)
-
-    async def _die(self) -> None:
-        process = current_process()
-        if process is not None:
-            crash = f"crash of {process.name}"
-            self._note(Fault(phase="begin", name=crash, what="kill", target=process.name))
-            process.kill()
-        await asyncio.Event().wait()
-
-    def _begin(self, ctx: Context) -> tuple[str, int, int]:
-        id = ctx.job_id.replace("-", "")
-        session = self._session(id, ctx.starts)
-        self._note(RunStart(id=id, session=session, starts=ctx.starts, attempt=ctx.attempt))
-        return id, session, ctx.starts
-
-    def _finish(self, ctx: Context, key: tuple[str, int, int], deed: Deed) -> int:
-        if deed.snoozes and ctx.starts == 1:
-            raise Snooze(0.5)
-        if ctx.attempt <= deed.fails:
-            raise ValueError(f"attempt {ctx.attempt} fails")
-        if deed.gives_up:
-            raise Fail("given up") if deed.gives_up == "fail" else Cancel("given up")
-        id, session, starts = key
-        self._note(Effect(id=id, session=session, starts=starts))
-        self._note(RunEnd(id=id, session=session, starts=starts, outcome="succeeded"))
-        return starts
-
-
-_decoder = msgspec.json.Decoder(Deed)
-
-
-def _unpack(body: bytes, codec: str) -> Arguments:
-    try:
-        return (_decoder.decode(body),), {}
-    except msgspec.MsgspecError as error:
-        raise InvalidArguments(str(error)) from error
-
-
-def _pack(value: Any) -> tuple[bytes, str]:
-    return msgspec.json.encode(value), "json"
-
-
-def _task(name: str, handler: Callable[..., Any], executor: Any) -> TaskDef:
-    return TaskDef(
-        name=name,
-        queue="a",
-        handler=handler,
-        executor=executor,
-        takes_context=True,
-        attempts=3,
-        crash_budget=3,
-        timeout=None,
-        retry=Backoff(base=0.1, cap=2.0),
-        priority=0,
-        keep=None,
-        unpack=_unpack,
-        pack_result=_pack,
+def edit(dice: random.Random, options: Options, wall: float) -> Change:
+    """Draw what an operator does to a job that waits, or has ended."""
+    edits: tuple[Callable[[], Change], ...] = (
+        lambda: Change(kind="run"),
+        lambda: Change(kind="erase"),
+        lambda: Change(kind="discard"),
+        lambda: Change(kind="move", queue=dice.choice(QUEUES)),
+        lambda: Change(kind="edit", priority=dice.randint(-9, 9)),
+        lambda: Change(kind="edit", run_at=wall + dice.uniform(-1, 5)),
+        lambda: Change(kind="edit", expires=dice.choice((None, wall + dice.uniform(0, 5)))),
+        lambda: Change(kind="edit", body=msgspec.json.encode(deed(dice, options.ttl))),
+        lambda: Change(kind="retry", delay=dice.uniform(0, 3), attempts=dice.randint(1, 3)),
+        lambda: Change(kind="retry", body=msgspec.json.encode(deed(dice, options.ttl))),
     )
+    return dice.choice(edits)()

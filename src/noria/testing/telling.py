@@ -5,24 +5,32 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 import msgspec
+from msgspec import UNSET
 
 from noria.backends.contract import (
     Altered,
     Change,
     Counts,
+    Doc,
+    DocWrite,
     Ended,
     Fence,
     Outline,
+    Pause,
+    QueueRef,
+    Resume,
     Swept,
     Verdict,
 )
-from noria.errors import InvalidInput, NotRunning, Unavailable
+from noria.errors import Conflict, InvalidInput, NotRunning, Unavailable
 from noria.ids import Id, SessionId
 from noria.model.job import Lease, NewJob, Receipt, Record
 from noria.model.outcome import Settlement
 from noria.testing.events import (
     AlterEnd,
+    AlterInvoke,
     CountsRead,
+    DocRead,
     End,
     EndEnd,
     EndInvoke,
@@ -35,14 +43,19 @@ from noria.testing.events import (
     Recalled,
     SettleEnd,
     SettleInvoke,
+    Sheet,
+    SteerEnd,
+    SteerInvoke,
     SweptSome,
+    WriteEnd,
+    WriteInvoke,
 )
 from noria.testing.history import digest
 
 
 def after(error: BaseException) -> End:
     """How a call ended that raised: "fail" only if it was certainly not done."""
-    return "fail" if isinstance(error, Unavailable | InvalidInput | NotRunning) else "info"
+    return "fail" if isinstance(error, Unavailable | Conflict | InvalidInput | NotRunning) else "info"
 
 
 def push_invoked(job: NewJob) -> Fact:
@@ -59,6 +72,7 @@ def push_invoked(job: NewJob) -> Fact:
         attempts=job.attempts,
         crash_budget=job.crash_budget,
         keep=job.keep,
+        body=digest(job.codec, job.body) or "",
     )
 
 
@@ -68,11 +82,70 @@ def pushed(job: NewJob, receipt: Receipt) -> Fact:
     return PushEnd(id=job.id.hex(), end="ok", status=receipt.status, stands=stands, why=receipt.why)
 
 
-def leased(session: SessionId, lease: Lease) -> Fact:
-    """A lease that a worker was given."""
+def push_ended(jobs: Sequence[NewJob], docs: Sequence[DocWrite], end: End) -> list[Fact]:
+    """A push that raised, told for each of its jobs and for its documents."""
+    return [*(PushEnd(id=job.id.hex(), end=end) for job in jobs), *written(docs, end, jobs)]
+
+
+def write_invoked(docs: Sequence[DocWrite], jobs: Sequence[NewJob] = ()) -> list[Fact]:
+    """Documents are about to be written; nothing to tell if there are none."""
+    return [WriteInvoke(sheets=_sheets(docs), jobs=_ids(jobs))] if docs else []
+
+
+def written(docs: Sequence[DocWrite], end: End, jobs: Sequence[NewJob] = ()) -> list[Fact]:
+    """How writing them ended."""
+    return [WriteEnd(sheets=_sheets(docs), end=end, jobs=_ids(jobs))] if docs else []
+
+
+def written_along(docs: Sequence[DocWrite], jobs: Sequence[NewJob], told: Sequence[Receipt]) -> list[Fact]:
+    """How writing them along with jobs ended that was answered: one job that is rejected leaves nothing."""
+    return written(docs, "fail" if any(each.status == "rejected" for each in told) else "ok", jobs)
+
+
+def doc_read(kind: str, name: str, doc: Doc | None, since: float) -> Fact:
+    """A document as somebody read it who asked at the monotonic time `since`."""
+    address = f"{kind} {name}"
+    if doc is None:
+        return DocRead(address=address, since=since)
+    content = digest("", doc.data) or ""
+    return DocRead(address=address, since=since, version=doc.version, content=content)
+
+
+def _sheets(docs: Sequence[DocWrite]) -> tuple[Sheet, ...]:
+    return tuple(
+        Sheet(f"{doc.kind} {doc.name}", digest("", doc.data) or "", doc.if_version, doc.ttl is not None)
+        for doc in docs
+    )
+
+
+def _ids(jobs: Sequence[NewJob]) -> tuple[str, ...]:
+    return tuple(job.id.hex() for job in jobs)
+
+
+def steer_invoked(target: QueueRef, change: Pause | Resume) -> Fact:
+    """A queue is about to be paused or resumed."""
+    return SteerInvoke(queue=target.queue, pause=isinstance(change, Pause))
+
+
+def steered(target: QueueRef, change: Pause | Resume, end: End) -> Fact:
+    """How pausing or resuming it ended."""
+    if isinstance(change, Pause):
+        return SteerEnd(queue=target.queue, pause=True, until=change.until, end=end)
+    return SteerEnd(queue=target.queue, pause=False, end=end)
+
+
+def leased(session: SessionId, lease: Lease, since: float) -> Fact:
+    """A lease that a worker was given, who asked for it at the monotonic time `since`."""
     tally = lease.tally
     return Leased(
-        id=lease.id.hex(), session=session, starts=lease.starts, spent=tally.spent, crashes=tally.crashes
+        id=lease.id.hex(),
+        session=session,
+        starts=lease.starts,
+        spent=tally.spent,
+        crashes=tally.crashes,
+        queue=lease.queue,
+        since=since,
+        body=digest(lease.codec, lease.body) or "",
     )
 
 
@@ -122,6 +195,18 @@ def ended(session: SessionId, told: Ended) -> Fact:
         first=told.first,
         crashed=told.crashed,
         released=told.released,
+    )
+
+
+def alter_invoked(id: Id, change: Change) -> Fact:
+    """A job is about to be changed."""
+    return AlterInvoke(
+        id=id.hex(),
+        change=change.kind,
+        attempts=change.attempts or 0,
+        timed=change.kind == "run" or change.run_at is not UNSET,
+        expires=None if change.expires is UNSET else change.expires,
+        body=digest(change.codec, change.body) or "",
     )
 
 

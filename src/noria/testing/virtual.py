@@ -13,7 +13,7 @@ import contextvars
 import selectors
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, TypeVarTuple
+from typing import Any, Protocol, TypeVarTuple
 
 from noria import aio
 from noria.errors import NoriaError
@@ -28,6 +28,18 @@ class Deadlock(NoriaError):
     """Nothing is ready and no timer is set: the program waits for something that cannot come."""
 
 
+class Theatre(aio.Launcher, Protocol):
+    """A loop, or what stands in for one, on which processes are simulated.
+
+    Attributes:
+        graveyard: callbacks of the dead, which are kept and never run.
+    """
+
+    graveyard: list[Any]
+
+    def call_soon(self, callback: Callable[..., Any], /) -> asyncio.Handle: ...
+
+
 class Process:
     """A simulated operating system process.
 
@@ -37,7 +49,7 @@ class Process:
         paused: nothing of it runs until it is resumed.
     """
 
-    def __init__(self, loop: VirtualLoop, name: str) -> None:
+    def __init__(self, loop: Theatre, name: str) -> None:
         self._loop = loop
         self.name = name
         self.dead = False
@@ -53,7 +65,7 @@ class Process:
     def kill(self) -> None:
         """As kill -9: from now on nothing of it runs."""
         self.dead = True
-        self._loop.graveyard += [gated.callback for gated in self._stash]
+        self._loop.graveyard += self._stash
         self._stash.clear()
 
     def pause(self) -> None:
@@ -79,7 +91,7 @@ class _Gated:
 
     def __init__(
         self,
-        loop: VirtualLoop,
+        loop: Theatre,
         process: Process,
         callback: Callable[..., Any],
         args: tuple[Any, ...],
@@ -95,11 +107,22 @@ class _Gated:
     def __call__(self) -> None:
         if self.process.dead:
             # Kept alive: a coroutine that is collected runs its `finally` blocks, and the dead run nothing.
-            self.loop.graveyard.append(self.callback)
+            self.loop.graveyard.append(self)
         elif self.process.paused:
             self.process.hold(self)
         elif self.handle is None or not self.handle.cancelled():
             self.context.run(self.callback, *self.args)
+
+
+def gated(
+    loop: Theatre, callback: Callable[..., Any], args: tuple[Any, ...], context: contextvars.Context | None
+) -> _Gated | None:
+    """A callback as one of its process; None if it belongs to none."""
+    if isinstance(callback, _Gated):
+        return None
+    context = contextvars.copy_context() if context is None else context
+    process = context.get(_PROCESS)
+    return None if process is None else _Gated(loop, process, callback, args, context)
 
 
 class _Timeless(selectors.BaseSelector):
@@ -156,11 +179,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         *args: *_Args,
         context: contextvars.Context | None = None,
     ) -> asyncio.Handle:
-        gated = self._gated(callback, args, context)
-        if gated is None:
+        one = gated(self, callback, args, context)
+        if one is None:
             return super().call_soon(callback, *args, context=context)
-        gated.handle = super().call_soon(gated, context=gated.context.copy())
-        return gated.handle
+        one.handle = super().call_soon(one, context=one.context.copy())
+        return one.handle
 
     def call_at(
         self,
@@ -169,21 +192,12 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         *args: *_Args,
         context: contextvars.Context | None = None,
     ) -> asyncio.TimerHandle:
-        gated = self._gated(callback, args, context)
-        if gated is None:
+        one = gated(self, callback, args, context)
+        if one is None:
             return super().call_at(when, callback, *args, context=context)
-        timer = super().call_at(when, gated, context=gated.context.copy())
-        gated.handle = timer
+        timer = super().call_at(when, one, context=one.context.copy())
+        one.handle = timer
         return timer
-
-    def _gated(
-        self, callback: Callable[..., Any], args: tuple[Any, ...], context: contextvars.Context | None
-    ) -> _Gated | None:
-        if isinstance(callback, _Gated):
-            return None
-        context = contextvars.copy_context() if context is None else context
-        process = context.get(_PROCESS)
-        return None if process is None else _Gated(self, process, callback, args, context)
 
     def _wait(self, timeout: float | None) -> None:
         if timeout is None and not self._stopping:
@@ -198,6 +212,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             ready.clear()
             ready.extend(shuffled)
         super()._run_once()  # type: ignore[misc]  # asyncio's own name, the only place to order callbacks
+
+
+def process_of(context: contextvars.Context | None) -> Process | None:
+    """The process that a context belongs to; None: the current one."""
+    return _PROCESS.get() if context is None else context.get(_PROCESS)
 
 
 def current_process() -> Process | None:

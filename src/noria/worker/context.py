@@ -23,7 +23,7 @@ class Context:
     A task asks for it by annotating its first parameter with `Context`.
 
     Attributes:
-        state: what the application's lifespan yielded; None if it has none.
+        state: what the application's lifespan yielded; None if it has none. A job in a process cannot use it.
     """
 
     __slots__ = ("_lease", "_stop", "_wall", "state")
@@ -80,6 +80,16 @@ class Context:
         return self._lease.extras.correlation_id
 
     @property
+    def schedule(self) -> str:
+        """The name of the timer that enqueued the job; empty if none did."""
+        return self._lease.extras.schedule
+
+    @property
+    def slot(self) -> datetime | None:
+        """The time for which a timer enqueued the job, in UTC; None if none did."""
+        return None if self._lease.extras.slot is None else utc(self._lease.extras.slot)
+
+    @property
     def enqueued_at(self) -> datetime:
         """When the job was enqueued, in UTC."""
         return utc(self._lease.created)
@@ -100,7 +110,7 @@ class Context:
         return self._stop.is_set()
 
     def check(self) -> None:
-        """For handlers in threads, which nothing can interrupt: end here if the job should end.
+        """For handlers in threads, which nothing can interrupt, and in processes: end here if the job should end.
 
         Raises:
             Stopped: the job was cancelled, has timed out, or is no longer this worker's.

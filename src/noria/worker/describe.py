@@ -9,7 +9,7 @@ from noria.errors import Control
 from noria.model.limits import MAX_MESSAGE
 from noria.model.outcome import Failure, Reason
 
-_OURS = "/noria/worker/"
+_OURS = ("/noria/worker/", "/noria/app/", "/asyncio/")
 _LONGEST_LINE = MAX_MESSAGE
 
 
@@ -45,7 +45,11 @@ def _trace(error: BaseException) -> str:
 
 
 def _own_frames(trace: TracebackType | None) -> TracebackType | None:
-    """Skip the worker's frames at the top: people look for their own."""
-    while trace is not None and _OURS in trace.tb_frame.f_code.co_filename and trace.tb_next is not None:
+    """Skip the worker's frames at the top, and the event loop's below it: people look for their own."""
+    while trace is not None and trace.tb_next is not None and _is_ours(trace.tb_frame.f_code.co_filename):
         trace = trace.tb_next
     return trace
+
+
+def _is_ours(file: str) -> bool:
+    return any(each in file for each in _OURS)

@@ -1,7 +1,8 @@
 """The run journal: which jobs of a process had begun, readable by others after it was killed.
 
 Each worker session maps one small file and locks it for life. A start is written before the handler's first
-step and cleared after its last. Whoever can lock the file knows at once that its process is gone, on this
+step and cleared when its outcome is recorded: what a handler has left behind may kill the process after its last.
+Whoever can lock the file knows at once that its process is gone, on this
 host; the pages survive any death of the process, since the kernel owns them. They do not survive the host,
 and need not: a session whose journal is lost is ended as overdue, and all that it held counts as crashed,
 unproven.
@@ -25,8 +26,8 @@ from noria.ids import Id, SessionId
 _MAGIC: Final = b"noria-run-1\0"
 _HEAD: Final = struct.Struct("<12sQII64s")
 # The mark comes last, so that a process killed within the write has not begun the job.
-_SLOT: Final = struct.Struct("<16sIB")
-_MARK: Final = _SLOT.size - 1
+_PLACE: Final = struct.Struct("<16sIB")
+_MARK: Final = _PLACE.size - 1
 _BEGUN: Final = 1
 _SUFFIX: Final = ".run"
 
@@ -34,12 +35,12 @@ _SUFFIX: Final = ".run"
 class Journal(Protocol):
     """The journal of a living session."""
 
-    def begin(self, slot: int, id: Id, starts: int) -> None:
-        """The handler in this slot is about to take its first step."""
+    def begin(self, place: int, id: Id, starts: int) -> None:
+        """A handler is about to take its first step; its start is written in this place."""
         ...
 
-    def clear(self, slot: int) -> None:
-        """The handler in this slot has ended."""
+    def clear(self, place: int) -> None:
+        """The outcome of the start in this place is recorded."""
         ...
 
     def close(self) -> None:
@@ -59,8 +60,8 @@ class Remains:
 class Journals(Protocol):
     """The journals of one backend on this host."""
 
-    def create(self, session: SessionId, slots: int) -> Journal:
-        """Begin the journal of a session of this process."""
+    def create(self, session: SessionId, places: int) -> Journal:
+        """Begin the journal of a session of this process, with room for so many starts."""
         ...
 
     @contextmanager
@@ -82,9 +83,9 @@ class FileJournals:
         self._folder = folder
         self._host = host
 
-    def create(self, session: SessionId, slots: int) -> FileJournal:
-        path = self._folder / f"{session:016x}{_SUFFIX}"
-        return FileJournal(path, session, slots, self._host)
+    def create(self, session: SessionId, places: int) -> FileJournal:
+        path = self._folder / journal_name(session)
+        return FileJournal(path, session, places, self._host)
 
     @contextmanager
     def remains(self) -> Iterator[list[Remains]]:
@@ -101,30 +102,35 @@ class FileJournals:
 class FileJournal:
     """One mapped, locked file."""
 
-    def __init__(self, path: Path, session: SessionId, slots: int, host: str) -> None:
+    def __init__(self, path: Path, session: SessionId, places: int, host: str) -> None:
         self._path = path
-        size = _HEAD.size + slots * _SLOT.size
+        size = _HEAD.size + places * _PLACE.size
         draft = path.with_suffix(".new")
         self._file = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._file, fcntl.LOCK_EX)
         os.ftruncate(self._file, size)
         self._map = mmap.mmap(self._file, size)
-        _HEAD.pack_into(self._map, 0, _MAGIC, session, os.getpid(), slots, host.encode()[:64])
+        _HEAD.pack_into(self._map, 0, _MAGIC, session, os.getpid(), places, host.encode()[:64])
         # Under its final name it is complete and locked: nobody can take it for a dead one.
         draft.rename(path)
 
-    def begin(self, slot: int, id: Id, starts: int) -> None:
-        _SLOT.pack_into(self._map, _HEAD.size + slot * _SLOT.size, id, starts, _BEGUN)
+    def begin(self, place: int, id: Id, starts: int) -> None:
+        _PLACE.pack_into(self._map, _HEAD.size + place * _PLACE.size, id, starts, _BEGUN)
 
-    def clear(self, slot: int) -> None:
+    def clear(self, place: int) -> None:
         # A handler that ignored its end may outlive the session.
         if not self._map.closed:
-            self._map[_HEAD.size + slot * _SLOT.size + _MARK] = 0
+            self._map[_HEAD.size + place * _PLACE.size + _MARK] = 0
 
     def close(self) -> None:
         self._path.unlink(missing_ok=True)
         self._map.close()
         os.close(self._file)
+
+
+def journal_name(session: SessionId) -> str:
+    """The file of a session's journal."""
+    return f"{session:016x}{_SUFFIX}"
 
 
 def _claim(path: Path) -> tuple[Path, int] | None:
@@ -148,10 +154,10 @@ def _read(file: int, host: str) -> Remains | None:
     data = os.pread(file, os.fstat(file).st_size, 0)
     if len(data) < _HEAD.size or not data.startswith(_MAGIC):
         return None
-    _, session, pid, slots, _ = _HEAD.unpack_from(data)
-    if len(data) != _HEAD.size + slots * _SLOT.size:
+    _, session, pid, places, _ = _HEAD.unpack_from(data)
+    if len(data) != _HEAD.size + places * _PLACE.size:
         return None
-    rows = (_SLOT.unpack_from(data, _HEAD.size + slot * _SLOT.size) for slot in range(slots))
+    rows = (_PLACE.unpack_from(data, _HEAD.size + place * _PLACE.size) for place in range(places))
     started = tuple(Fence(Id(id), starts) for id, starts, mark in rows if mark == _BEGUN)
     cause = f"the worker process {pid} on {host} died; its run journal shows that this job had begun"
     return Remains(SessionId(session), started, Evidence(cause=cause, host=host, pid=pid))

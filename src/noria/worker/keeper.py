@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sys
 import threading
-import traceback
-from collections.abc import Callable
-from types import FrameType
-from typing import Final
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
 
 from noria import aio
 from noria.backends.contract import Keeper, Orders, Sessions, Vitals
 from noria.clock import Clock
 from noria.errors import BackendError
 from noria.ids import SessionId
+from noria.worker.feed import STALE_AFTER
+from noria.worker.outage import Outage
+from noria.worker.watchdog import stack_of
 
 log = logging.getLogger("noria.worker")
 
@@ -25,7 +25,7 @@ _BLOCKED: Final = (
 )
 _STARVED: Final = (
     "the event loop has not turned for %.1f s, and no job stands in it: other threads hold the interpreter, "
-    "as CPU-bound `def` jobs do, or the machine is busy"
+    "as CPU-bound `def` jobs do, the machine is busy, or this process was suspended, as by SIGSTOP"
 )
 
 _TURNS_PER_BEAT: Final = 5
@@ -67,15 +67,20 @@ class Beat:
         self._obey = obey
         self._hurry = asyncio.Event()
         self.session = SessionId(0)
+        self.turns_every = beat / _TURNS_PER_BEAT
         self.pulse = Pulse(clock.monotonic())
 
     def hurry(self) -> None:
         """Orders are waiting: renew now."""
         self._hurry.set()
 
+    def parts(self) -> dict[str, Coroutine[Any, Any, None]]:
+        """What the worker's crew must run, by name."""
+        return {"beat": self.run(), "turn": self.turn()}
+
     async def turn(self) -> None:
-        """Note that the loop turns, for ever; a task of the worker's crew."""
-        pause = self._beat / _TURNS_PER_BEAT
+        """Note that the loop turns, for ever."""
+        pause = self.turns_every
         while True:
             before = self._clock.monotonic()
             await aio.sleep(pause)
@@ -84,7 +89,8 @@ class Beat:
             self.pulse.turned = now
 
     async def run(self) -> None:
-        """Renew for ever; a task of the worker's crew."""
+        """Renew for ever."""
+        outage = Outage("the session is renewed")
         while True:
             await aio.happened(self._hurry, self._beat)
             self._hurry.clear()
@@ -92,21 +98,24 @@ class Beat:
             try:
                 orders = await self._sessions.renew(session, self._vitals())
             except BackendError as error:
-                log.warning("the session cannot be renewed, trying again: %s", error)
+                outage.goes_on("the session cannot be renewed", error)
                 await aio.sleep(self._beat / _TURNS_PER_BEAT)
                 self._hurry.set()
                 continue
             self.pulse.renewed = self._clock.monotonic()
+            outage.over()
             self._obey(session, orders)
 
 
 class StandIn:
-    """A thread that renews the session while the loop has not turned for a beat, and names what blocks it.
+    """A thread that does the session's duties while the loop does not turn, and names what blocks it.
 
-    It has its own connection: the loop's may be in the middle of an exchange. A loop that is only slow renews
-    by itself, so this thread costs a wake-up ten times a beat.
+    After half a second it relieves the worker of what others could do; after a beat it renews the session. It has its
+    own connection: the loop's may be in the middle of an exchange. A loop that is only slow does all by itself, so
+    this thread costs a few wake-ups a beat.
 
     Args:
+        relieve: gives back, through its connection, what the loop keeps from others.
         failed: hears, in the thread, of an error that has ended it.
     """
 
@@ -120,6 +129,7 @@ class StandIn:
         clock: Clock,
         vitals: Callable[[], Vitals],
         culprit: Callable[[], str],
+        relieve: Callable[[Keeper], None],
         failed: Callable[[BaseException], None],
     ) -> None:
         self._connect = connect
@@ -129,8 +139,10 @@ class StandIn:
         self._clock = clock
         self._vitals = vitals
         self._culprit = culprit
+        self._relieve = relieve
         self._failed = failed
         self._loop_thread = threading.get_ident()
+        beat.turns_every = min(beat.turns_every, STALE_AFTER)
         self._stop = threading.Event()
         self._keeper: Keeper | None = None
         self._blocked_since: float | None = None
@@ -156,28 +168,34 @@ class StandIn:
                 self._keeper.close()
 
     def _look(self) -> None:
-        pause = min(self._every / _LOOKS_PER_BEAT, self._blocked_after / 2)
+        pause = min(self._every / _LOOKS_PER_BEAT, self._blocked_after / 2, STALE_AFTER / 2)
         while not self._stop.wait(pause):
             now = self._clock.monotonic()
-            silent = now - self._beat.pulse.turned - self._every / _TURNS_PER_BEAT
+            silent = now - self._beat.pulse.turned - self._beat.turns_every
             self._report(now, silent)
             if silent > self._every - pause and now - self._beat.pulse.renewed >= self._every:
-                self._renew(now)
+                self._stand_in("renew the session", self._renew)
+            if silent >= STALE_AFTER:
+                self._stand_in("give back what waits for the event loop", self._relieve)
 
-    def _renew(self, now: float) -> None:
+    def _stand_in(self, what: str, duty: Callable[[Keeper], None]) -> None:
         try:
             self._keeper = self._keeper or self._connect()
-            # Orders wait: they are repeated until the loop, which must carry them out, asks for them itself.
-            self._keeper.renew(self._beat.session, self._vitals())
-            self._beat.pulse.renewed = now
+            duty(self._keeper)
         except BackendError as error:
-            log.warning("the stand-in cannot renew the session, trying again: %s", error)
+            log.warning("the stand-in cannot %s, trying again: %s", what, error)
+
+    def _renew(self, keeper: Keeper) -> None:
+        now = self._clock.monotonic()
+        # Orders wait: they are repeated until the loop, which must carry them out, asks for them itself.
+        keeper.renew(self._beat.session, self._vitals())
+        self._beat.pulse.renewed = now
 
     def _report(self, now: float, silent: float) -> None:
         if silent >= self._blocked_after and self._blocked_since is None:
             self._blocked_since = now - silent
             culprit = self._culprit()
-            stack = _stack(sys._current_frames().get(self._loop_thread))
+            stack = stack_of(self._loop_thread)
             if culprit:
                 log.warning(_BLOCKED, culprit, silent, stack)
             else:
@@ -186,7 +204,3 @@ class StandIn:
         elif silent < self._blocked_after and self._blocked_since is not None:
             log.warning("the event loop turns again after %.1f s", now - self._blocked_since)
             self._blocked_since = None
-
-
-def _stack(frame: FrameType | None) -> str:
-    return "".join(traceback.format_stack(frame)[-12:]) if frame else "  (unknown)"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import random
 from collections import deque
 from collections.abc import Collection
@@ -16,12 +15,11 @@ from noria.errors import BackendError
 from noria.ids import SessionId
 from noria.model.job import Lane
 from noria.model.limits import MAX_BATCH
+from noria.worker.outage import Outage
 from noria.worker.pace import Pace
 from noria.worker.settings import OUTAGE_AT_MOST
 
-log = logging.getLogger("noria.worker")
-
-_BETWEEN_SUSPECTS: Final = 0.1
+_BETWEEN_SUSPECTS: Final = 0.05
 """Seconds after which it is looked whether the next suspect may come."""
 
 
@@ -47,15 +45,11 @@ class Slots(Protocol):
         ...
 
     @property
-    def suspects_here(self) -> bool:
-        """Whether the worker runs, or holds ready, a suspect."""
+    def may_invite(self) -> bool:
+        """Whether the next lease may bring a suspect."""
         ...
 
-    def may_invite(self, lane: Lane) -> bool:
-        """Whether the next lease of this lane may bring a suspect."""
-        ...
-
-    def inviting(self, lane: Lane, suspect: bool) -> AbstractContextManager[None]:
+    def inviting(self, suspect: bool) -> AbstractContextManager[None]:
         """The time of a lease; if it may bring a suspect, no other may meanwhile."""
         ...
 
@@ -103,9 +97,11 @@ class LaneFeed:
         self._queue = queue
         self._queues = deque(sorted(queues))
         self._wait = wait
-        self._chance = chance
+        self._pauses = aio.Pauses(0.05, OUTAGE_AT_MOST, chance)
+        self._outage = Outage("jobs are leased")
         self._loop = asyncio.get_running_loop()
         self._pace = Pace()
+        self._suspects: bool | None = None
         self._counted = 0
         self._since = self._loop.time()
         self._room = asyncio.Event()
@@ -116,7 +112,6 @@ class LaneFeed:
 
     async def run(self) -> None:
         """Lease for ever; a task of the worker's crew."""
-        pause = 0.05
         while True:
             await self._room.wait()
             wants, room = self._wants()
@@ -125,15 +120,15 @@ class LaneFeed:
                 continue
             try:
                 await self._lease(wants, room)
-                pause = 0.05
+                self._pauses.reset()
+                self._outage.over()
             except BackendError as error:
                 self._slots.unheard()
-                log.warning("no jobs can be leased, trying again: %s", error)
-                await aio.sleep(pause * (0.5 + self._chance.random()))
-                pause = min(pause * 2, OUTAGE_AT_MOST)
+                self._outage.goes_on("no jobs can be leased", error)
+                await aio.sleep(self._pauses.next())
 
     async def _lease(self, wants: list[Want], room: int) -> None:
-        with self._slots.inviting(self._lane, any(want.suspect for want in wants)):
+        with self._slots.inviting(any(want.suspect for want in wants)):
             await self._slots.before_lease()
             session, asked = self._slots.session, self._loop.time()
             self._slots.in_flight(1)
@@ -141,12 +136,15 @@ class LaneFeed:
                 batch = await self._queue.lease(session, wants, room, self._patience())
             finally:
                 self._slots.in_flight(-1)
+            self._suspects = batch.suspects
             self._measure(batch, asked)
             self._slots.arrived(self._lane, session, batch)
 
     def _patience(self) -> float:
-        """Seconds that a lease waits: not long while it may bring no suspect only because there is one."""
-        return min(self._wait, _BETWEEN_SUSPECTS) if self._slots.suspects_here else self._wait
+        """Seconds that a lease waits: not at all before it is known whether suspects wait, and not long if they do."""
+        if self._suspects is None:
+            return 0.0
+        return min(self._wait, _BETWEEN_SUSPECTS) if self._suspects else self._wait
 
     def _wants(self) -> tuple[list[Want], int]:
         """One want for each queue, the room shared evenly, and the room; no want if it is not worth a call.
@@ -161,7 +159,8 @@ class LaneFeed:
         if not now and ahead * 2 <= self._pace.ahead:
             return [], 0
         self._queues.rotate(-1)
-        suspect, count = self._slots.may_invite(self._lane), len(self._queues)
+        # Who invites a suspect keeps the other lanes from it meanwhile, so only where one is known to wait.
+        suspect, count = bool(self._suspects) and self._slots.may_invite, len(self._queues)
         share, spread = -(-now // count), -(-ahead // count)
         wants = [Want(queue, share, spread, suspect, self._lane) for queue in self._queues]
         return wants, min(now + ahead, MAX_BATCH)

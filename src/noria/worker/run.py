@@ -9,76 +9,48 @@ import asyncio
 import contextvars
 import logging
 from collections.abc import Callable, Mapping
-from enum import Enum
 from typing import Any, Final
 
-from noria import aio, ids
+from noria import aio
+from noria.aio import Guard
 from noria.clock import Clock
-from noria.errors import Cancel, Fail, InvalidArguments, Retry, Snooze
 from noria.ids import Id
 from noria.model import outcome as ends
 from noria.model.backoff import Chance
 from noria.model.job import Lease
 from noria.model.limits import MAX_DELAY
-from noria.model.outcome import End, Failure, Outcome, Settlement
-from noria.model.task import Executor, TaskDef
+from noria.model.outcome import End, Outcome, Settlement
+from noria.model.task import Arguments, Executor, TaskDef
+from noria.worker.call import call, pack, surrounded, with_context
 from noria.worker.context import Context
-from noria.worker.describe import describe
+from noria.worker.errand import Errand
+from noria.worker.held import Run, label
 from noria.worker.journal import Journal
+from noria.worker.judge import Doom, after_doom, after_raised, deadline_passed
+from noria.worker.processes import Processes, Seat, Told
+from noria.worker.raised import raised, refused
+from noria.worker.ready import Launched
 from noria.worker.threads import Threads
 from noria.worker.wheel import TICK, Wheel
+from noria.worker.wire import Returned
 
 log = logging.getLogger("noria.worker")
 
-Guard = Callable[[str, Callable[..., None]], Callable[..., None]]
-"""(name of the part, callback) -> a callback whose failure is heard of."""
-
 OVERRUN: Final = 5.0
 """Seconds that a coroutine gets to end after it was told to, before its outcome is settled without it."""
-
-
-class Doom(Enum):
-    """Why a run was told to end."""
-
-    TIMEOUT = "timeout"
-    DEADLINE = "deadline"
-    CANCEL = "cancelled"
-    DRAIN = "released"
-    LOST = "lost"
-
-
-class Run:
-    """One start of one job in this process, from its lease until its outcome is recorded."""
-
-    __slots__ = (
-        "began", "bucket", "context", "doom", "entered", "error", "handle", "lease", "packed", "settled",
-        "since", "slot", "task",
-    )  # fmt: skip
-
-    def __init__(self, lease: Lease, task: TaskDef | None, since: float) -> None:
-        self.lease = lease
-        self.task = task
-        self.since = since
-        self.began = 0.0
-        self.slot = -1
-        self.bucket = -1
-        self.entered = False
-        self.settled = False
-        self.doom: Doom | None = None
-        self.context: Context | None = None
-        self.handle: asyncio.Task[None] | None = None
-        self.error: BaseException | None = None
-        self.packed: tuple[bytes, str] | None = None
+LAST_CHANCE: Final = 1.0
+"""Seconds that a handler in a process gets to end after it was told to, before its process is killed."""
 
 
 class Runner:
-    """Runs handlers in slots: `async def` on the loop, `def` in threads.
+    """Runs handlers in slots: `async def` on the loop, `def` in threads or in processes.
 
     A slot is free when its handler has ended; the outcome may still wait to be recorded.
 
     Args:
         tasks: the tasks this worker knows.
-        concurrency, threads: slots of each kind.
+        slots: how many of each kind.
+        pool, processes: where `def` handlers run; without processes there must be no slots of that kind.
         settle: takes the settlement of each start.
         freed: called when a slot has become free.
         chance: for the jitter of backoffs.
@@ -90,9 +62,9 @@ class Runner:
         *,
         loop: asyncio.AbstractEventLoop,
         tasks: Mapping[str, TaskDef],
-        concurrency: int,
-        threads: int,
+        slots: Mapping[Executor, int],
         pool: Threads,
+        processes: Processes | None,
         clock: Clock,
         chance: Chance,
         settle: Callable[[Settlement], None],
@@ -102,6 +74,7 @@ class Runner:
         self.loop = loop
         self._tasks = tasks
         self._pool = pool
+        self._processes = processes
         self._clock = clock
         self._chance = chance
         self._settle = settle
@@ -109,13 +82,18 @@ class Runner:
         self._base = contextvars.copy_context()
         self._wheel: Wheel[Run] = Wheel(loop, guarded("time limits", self._expired))
         self._finish = guarded("run", self._ended)
-        self._slots = list(range(concurrency + threads))
-        self.free: dict[Executor, int] = {"async": concurrency, "thread": threads}
+        self._finish_apart = guarded("run", self._ended_apart)
+        self._slots = list(range(sum(slots.values())))
+        self.free = dict(slots)
         self.held: dict[Id, Run] = {}
+        self.launched = Launched()
+        self.strays: dict[Run, float] = {}
         self.suspects = 0
-        self.finished: dict[Executor, int] = {"async": 0, "thread": 0}
+        self.finished: dict[Executor, int] = dict.fromkeys(slots, 0)
         self.state: Any = None
-        self.journal: Journal | None = None
+        self.closed = False
+        self._journal: Journal | None = None
+        self._places: list[int] = []
 
     # -- starting ------------------------------------------------------------------------------------------
 
@@ -125,11 +103,16 @@ class Runner:
         self.held[lease.id] = run
         return run
 
+    def keep(self, journal: Journal, places: int) -> None:
+        """From now on starts are written into this journal, which has so many places."""
+        self._journal, self._places = journal, list(range(places))
+
     def forget(self, id: Id, starts: int) -> None:
         """The outcome of this start is recorded, or refused: the session holds it no more."""
         run = self.held.get(id)
         if run is not None and run.lease.starts == starts:
             del self.held[id]
+            self._strike(run)
 
     def refuse(self, run: Run, end: End) -> None:
         """End a run that has not begun."""
@@ -139,25 +122,42 @@ class Runner:
         """Begin a run; the caller has seen that a slot of its kind is free and the task is known."""
         task = run.task
         assert task is not None
+        limit = self._limit(run, task)
+        if limit is not None and limit <= 0:
+            self._record(run, deadline_passed())
+        elif task.executor == "process":
+            self._start_apart(run, task)
+        else:
+            self._start_here(run, task, limit)
+
+    def _start_here(self, run: Run, task: TaskDef, limit: float | None) -> None:
         try:
             arguments = task.unpack(run.lease.body, run.lease.codec)
-            limit = self._limit(run, task)
         except BaseException as error:  # noqa: BLE001 - a class of the user's may raise anything in decoding
-            final = isinstance(error, InvalidArguments)
-            failure = describe(error, "arguments" if final else "exception")
-            self._record(run, self._failed(run, failure, final=final))
+            self._record(run, after_raised(refused(error), run.lease, task, self._chance))
             return
-        if limit is not None and limit <= 0:
-            self._record(run, ends.after_deadline(_deadline_passed()))
-            return
-        if limit is not None:
-            run.bucket = self._wheel.add(self.loop.time() + limit, run)
         self._occupy(run, task)
+        self._begin(run, limit)
+        if task.takes_context:
+            run.context = Context(run.lease, self.state, self._clock.wall)
         if task.executor == "async":
-            work = self._attempt(run, task, *arguments)
-            run.handle = aio.launch(self.loop, work, self._base.copy())
+            self.launched.add(run)
+            run.handle = aio.launch(self.loop, self._attempt(run, task, arguments), self._base.copy())
+        elif task.around is not None:
+            self.launched.add(run)
+            run.handle = aio.launch(self.loop, self._surrounded(run, task, arguments), self._base.copy())
         else:
-            self._pool.submit(lambda: self._call(run, task, *arguments), lambda: self._finish(run))
+            self._pool.submit(lambda: self._call(run, task, arguments), lambda: self._finish(run))
+
+    def _start_apart(self, run: Run, task: TaskDef) -> None:
+        """In a process, which decodes the arguments itself; it may have to be started first."""
+        assert self._processes is not None
+        self._occupy(run, task)
+        run.seat = self._processes.submit(
+            run.lease,
+            lambda: self._begin(run, self._limit(run, task)),
+            lambda told: self._finish_apart(run, told),
+        )
 
     def _limit(self, run: Run, task: TaskDef) -> float | None:
         """Seconds that the run may take; none are left if its deadline is past."""
@@ -172,96 +172,103 @@ class Runner:
         return left if limit is None else min(limit, left)
 
     def _occupy(self, run: Run, task: TaskDef) -> None:
-        lease = run.lease
         self.free[task.executor] -= 1
-        self.suspects += lease.tally.suspect
+        self.suspects += run.lease.tally.suspect
         run.slot = self._slots.pop()
+
+    def _begin(self, run: Run, limit: float | None) -> None:
+        """The handler is about to take its first step: its time runs, and its start counts."""
+        if limit is not None:
+            run.bucket = self._wheel.add(self.loop.time() + limit, run)
+            run.due = self._clock.monotonic() + limit
         run.began = self._clock.wall()
-        if task.takes_context:
-            run.context = Context(lease, self.state, self._clock.wall)
-        if self.journal is not None:
-            self.journal.begin(run.slot, lease.id, lease.starts)
+        if self._journal is not None and self._places:
+            run.place = self._places.pop()
+            self._journal.begin(run.place, run.lease.id, run.lease.starts)
+
+    def _strike(self, run: Run) -> None:
+        """Out of the journal, now that the outcome is safe: a process may die of what a handler has left behind."""
+        if self._journal is not None and run.place >= 0:
+            self._journal.clear(run.place)
+            self._places.append(run.place)
+            run.place = -1
+
+    def _enter(self, run: Run) -> bool:
+        """Whether a coroutine may begin: not if its run was taken from here and given back."""
+        run.entered = True
+        mine = self.launched.take(run)
+        run.settled = run.settled or not mine
+        return mine
 
     # -- in the handler ------------------------------------------------------------------------------------
 
-    async def _attempt(self, run: Run, task: TaskDef, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        run.entered = True
+    async def _attempt(self, run: Run, task: TaskDef, arguments: Arguments) -> None:
+        if not self._enter(run):
+            return self._finish(run)
         try:
-            if run.context is not None:
-                args = (run.context, *args)
-            value = await task.handler(*args, **kwargs)
-            run.packed = _pack(task, value)
+            args, kwargs = with_context(run.context, arguments)
+            run.packed = pack(task, await task.handler(*args, **kwargs))
         except BaseException as error:  # noqa: BLE001 - even SystemExit is data about the job
             run.error = error
+        run.ended = self._clock.monotonic()
         self._finish(run)
 
-    def _call(self, run: Run, task: TaskDef, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    async def _surrounded(self, run: Run, task: TaskDef, arguments: Arguments) -> None:
+        """On the loop: what stands around a handler that runs off it."""
+        if not self._enter(run):
+            return self._finish(run)
         try:
-            if run.context is not None:
-                args = (run.context, *args)
-            run.packed = _pack(task, task.handler(*args, **kwargs))
+            run.packed = await surrounded(task, run.context, arguments, Errand(run, self, self._pool))
+        except BaseException as error:  # noqa: BLE001 - as above
+            run.error = error
+        run.ended = self._clock.monotonic()
+        self._finish(run)
+
+    def _call(self, run: Run, task: TaskDef, arguments: Arguments) -> None:
+        try:
+            run.packed = call(task, run.context, arguments)
         except BaseException as error:  # noqa: BLE001 - as above, in a thread
             run.error = error
+        run.ended = self._clock.monotonic()
 
     # -- ending --------------------------------------------------------------------------------------------
+
+    def _ended_apart(self, run: Run, told: Told) -> None:
+        """A process has told how its handler ended, or has died."""
+        if isinstance(told, Returned):
+            run.packed = told.value, told.codec
+        else:
+            run.raised = told.raised
+        self._ended(run)
 
     def _ended(self, run: Run) -> None:
         """The handler has ended: free its slot, and say how, unless that was said before."""
         task = run.task
         assert task is not None
-        if self.journal is not None:
-            self.journal.clear(run.slot)
         self._slots.append(run.slot)
         self.free[task.executor] += 1
         self.suspects -= run.lease.tally.suspect
         self.finished[task.executor] += 1
         if run.bucket >= 0:
             self._wheel.remove(run.bucket, run)
+        if run.doom is None and run.ended > run.due:
+            # It has blocked the loop, or another has: nobody could tell it to end.
+            run.doom = self._too_late(run)
         if not run.settled:
-            self._record(run, self._judged(run))
+            self._record(run, self._judged(run, task))
+        self.strays.pop(run, None)
         run.slot = -1
         run.error = None
         self._freed()
 
-    def _judged(self, run: Run) -> End:
-        try:
-            return self._end_of(run)
-        except BaseException as error:  # noqa: BLE001 - odd enough to break judging, still only data
-            return self._failed(run, describe(error))
-
-    def _end_of(self, run: Run) -> End:
-        if run.error is None and run.doom is not Doom.TIMEOUT and run.doom is not Doom.DEADLINE:
+    def _judged(self, run: Run, task: TaskDef) -> End:
+        what = run.raised if run.error is None else raised(run.error, task.retry)
+        if what is None and run.doom is not Doom.TIMEOUT and run.doom is not Doom.DEADLINE:
             return ends.after_success()
         if run.doom is not None:
             return self._doomed(run)
-        assert run.error is not None
-        return self._raised(run, run.error)
-
-    def _raised(self, run: Run, error: BaseException) -> End:
-        match error:
-            case Snooze():
-                # Made anew, since its attributes may have been set to anything since it was made.
-                delay = Snooze(error.delay).delay
-                return ends.after_snooze(run.lease.tally, delay, describe(error, "snoozed"))
-            case Cancel():
-                return ends.after_cancel(describe(error, "cancelled"))
-            case Fail():
-                return self._failed(run, describe(error, "fail"), final=True)
-            case Retry():
-                return self._failed(run, describe(error, "retry"), after=Retry(after=error.after).after)
-            case Unpackable():
-                return self._failed(run, describe(error.cause, "result"), final=True)
-            case _:
-                never = self._backoff(run, own=False).refuses(error)
-                return self._failed(run, describe(error), final=never)
-
-    def _failed(self, run: Run, failure: Failure, *, after: float | None = None, final: bool = False) -> End:
-        backoff = self._backoff(run)
-        return ends.after_failure(run.lease.tally, failure, backoff, self._chance, after=after, final=final)
-
-    def _backoff(self, run: Run, *, own: bool = True) -> Any:
-        assert run.task is not None
-        return (run.lease.extras.retry if own else None) or run.task.retry
+        assert what is not None
+        return after_raised(what, run.lease, task, self._chance)
 
     def _record(self, run: Run, end: End) -> None:
         run.settled = True
@@ -280,61 +287,82 @@ class Runner:
     def _expired(self, run: Run) -> None:
         run.bucket = -1
         if run.doom is not None:
-            self._abandon(run)
+            self._overran(run)
             return
-        deadline = run.lease.deadline
-        late = deadline is not None and self._clock.wall() >= deadline
-        self.doom(run, Doom.DEADLINE if late else Doom.TIMEOUT)
+        if run.ended:
+            # In time or not, its end is on its way to the loop.
+            return
+        self.doom(run, self._too_late(run))
         # A thread cannot be interrupted: its outcome is settled now, its slot stays taken until it ends.
-        if run.handle is None:
-            self._record(run, self._doomed(run))
+        if run.handle is None and run.seat is None:
+            self._leave(run)
 
-    def doom(self, run: Run, doom: Doom) -> None:
-        """Tell a started run to end, once; the first doom counts, but for a lost session."""
+    def _too_late(self, run: Run) -> Doom:
+        deadline = run.lease.deadline
+        passed = deadline is not None and self._clock.wall() >= deadline
+        return Doom.DEADLINE if passed else Doom.TIMEOUT
+
+    def doom(self, run: Run, doom: Doom, why: str = "") -> None:
+        """Tell a started run to end, once; the first doom and its reason count, but for a lost session."""
         told = run.doom is not None
         if not told or doom is Doom.LOST:
-            run.doom = doom
+            run.doom, run.why = doom, why
         if run.context is not None:
             run.context.stop()
+        if run.seat is not None:
+            self._end_apart(run, run.seat, told)
+            return
         # Orders are repeated with each beat: a second cancellation would cut off what the first has begun.
         if told or run.handle is None:
             return
         run.handle.cancel()
         if not run.entered:
             # Cancelled before its first step, a coroutine never runs: nobody else would end this run.
-            run.entered, run.error = True, asyncio.CancelledError()
+            self._enter(run)
+            run.error = asyncio.CancelledError()
             self._ended(run)
         else:
             self._wheel.remove(run.bucket, run)
             run.bucket = self._wheel.add(self.loop.time() + OVERRUN, run)
 
+    def _end_apart(self, run: Run, seat: Seat, told: bool) -> None:
+        """A process is asked first if its handler could notice, and killed if it does not end."""
+        if run.doom is Doom.LOST or (not told and run.task is not None and not run.task.takes_context):
+            seat.kill("its job had to end")
+        elif not told:
+            seat.halt()
+            self._wheel.remove(run.bucket, run)
+            run.bucket = self._wheel.add(self.loop.time() + LAST_CHANCE, run)
+
+    def _overran(self, run: Run) -> None:
+        if run.seat is None:
+            self._abandon(run)
+        else:
+            run.seat.kill("its job did not end when it was told to")
+
     def hand_back(self, run: Run) -> None:
-        """The worker ends: settle a run as released although its handler goes on."""
+        """The worker ends: settle a run as released although its handler goes on; one in a process does not."""
+        if run.seat is not None:
+            run.seat.kill("the worker ends")
         if not run.settled:
             run.doom = Doom.DRAIN
             self._record(run, self._doomed(run))
 
     def _abandon(self, run: Run) -> None:
         """Settle a doomed run whose handler does not end; its slot stays taken until it does."""
-        log.error("%s ignores that it should end (%s); its slot stays taken", label(run.lease), run.doom)
+        why = "" if run.doom is None else run.doom.value
+        log.error("%s ignores that it should end (%s); its slot stays taken", label(run.lease), why)
         if not run.settled:
-            self._record(run, self._doomed(run))
+            self._leave(run)
+
+    def _leave(self, run: Run) -> None:
+        """Settle a run whose handler goes on, and remember since when."""
+        self.strays[run] = self.loop.time()
+        self._record(run, self._doomed(run))
 
     def _doomed(self, run: Run) -> End:
-        tally, task = run.lease.tally, run.lease.task
-        match run.doom:
-            case Doom.CANCEL:
-                return ends.after_cancel(Failure.of("cancelled", f"{task} was cancelled while it ran"))
-            case Doom.DEADLINE:
-                return ends.after_deadline(_deadline_passed())
-            case Doom.TIMEOUT:
-                failure = Failure.of("timeout", f"{task} ran longer than its time limit")
-                backoff = self._backoff(run)
-                return ends.after_failure(tally, failure, backoff, self._chance, outcome=Outcome.TIMED_OUT)
-            case _:
-                return ends.after_release(
-                    tally, Failure.of("released", "the worker was stopped while it ran")
-                )
+        assert run.task is not None
+        return after_doom(run.doom, run.lease, run.task, self._chance, run.why)
 
     def unfinished(self) -> list[Run]:
         """Runs whose handlers have begun and whose outcomes are open."""
@@ -344,33 +372,11 @@ class Runner:
         """The session is lost: tell every handler to end, and forget them all."""
         runs, self.held = self.held, {}
         for run in runs.values():
+            run.place = -1
             if run.slot >= 0:
                 self.doom(run, Doom.LOST)
 
     def close(self) -> None:
-        """No time limit fires any more."""
+        """No time limit fires any more, and nothing waits for threads."""
+        self.closed = True
         self._wheel.close()
-
-
-class Unpackable(Exception):
-    """Wraps what the encoder raised, to tell it from what the handler raised."""
-
-    def __init__(self, cause: BaseException) -> None:
-        super().__init__(str(cause))
-        self.cause = cause
-
-
-def _pack(task: TaskDef, value: Any) -> tuple[bytes, str]:
-    try:
-        return task.pack_result(value)
-    except Exception as error:
-        raise Unpackable(error) from error
-
-
-def _deadline_passed() -> Failure:
-    return Failure.of("deadline", "the job's deadline passed before it had ended")
-
-
-def label(lease: Lease) -> str:
-    """A job as the log names it."""
-    return f"{lease.task} {ids.to_text(lease.id)}"

@@ -11,8 +11,12 @@ from noria.model.limits import BEAT, GRACE, MIB, POLL, TTL
 from noria.model.names import check_name
 
 
+def _cores() -> int:
+    return os.cpu_count() or 1
+
+
 def _threads() -> int:
-    return min(32, (os.cpu_count() or 1) + 4)
+    return min(32, _cores() + 4)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,9 +28,17 @@ class WorkerSettings:
         name: a label for people; two workers may share it. Empty: made of host and process id.
         concurrency: `async def` jobs that run at once.
         threads: `def` jobs that run at once.
+        process_slots: jobs of `executor="process"` that run at once, each in a process of its own.
+        process_job_limit: jobs after which such a process is replaced; 0: never.
+        process_memory_limit: bytes of memory above which such a process is replaced once its job has ended;
+            0: never.
+        memory_limit: bytes of memory above which the worker drains, to be replaced by a new process; 0: never.
+        supervised: somebody replaces this process when it asks for it, as `noria worker --processes` does; it
+            then asks as well when a handler outlives its time limit by `grace`, since its slot would stay taken.
         ttl: seconds without a sign of life after which others may end its session.
         beat: seconds between signs of life; at most a third of `ttl`.
-        grace: seconds that running jobs get to end when the worker is asked to stop.
+        grace: seconds that the whole stop may take when it is asked for: running jobs get these but for the last
+            ones, at most 2 and at most a quarter, which are kept to record outcomes.
         poll: seconds between looks when no hint comes.
         blocked_after: seconds after which a blocked event loop is reported.
         burst: stop as soon as there is nothing to do.
@@ -40,6 +52,11 @@ class WorkerSettings:
     name: str = ""
     concurrency: int = 100
     threads: int = field(default_factory=_threads)
+    process_slots: int = field(default_factory=_cores)
+    process_job_limit: int = 0
+    process_memory_limit: int = 0
+    memory_limit: int = 0
+    supervised: bool = False
     ttl: float = TTL
     beat: float = BEAT
     grace: float = GRACE
@@ -58,8 +75,9 @@ class WorkerSettings:
             raise InvalidOption(
                 f"concurrency must be 1 or more, not {shown(self.concurrency)}", field="concurrency"
             )
-        if self.threads < 0:
-            raise InvalidOption(f"threads must be 0 or more, not {shown(self.threads)}", field="threads")
+        for name in ("threads", "process_slots", "process_job_limit", "process_memory_limit", "memory_limit"):
+            if getattr(self, name) < 0:
+                raise InvalidOption(f"{name} must be 0 or more, not {shown(getattr(self, name))}", field=name)
         if self.beat * 3 > self.ttl:
             raise InvalidOption(
                 f"beat ({self.beat:g} s) must be at most a third of ttl ({self.ttl:g} s), "
@@ -68,8 +86,16 @@ class WorkerSettings:
             )
 
 
-OUTAGE_AT_MOST: Final = 5.0
-"""Seconds between two tries, at most, while the backend is away."""
+def last_words(grace: float) -> float:
+    """Seconds of the grace that are kept back to record the last outcomes."""
+    return min(2.0, grace / 4)
+
+
+OUTAGE_AT_MOST: Final = 2.0
+"""Seconds between two tries, at most, while the backend is away: work must go on within 5 when it is back, and a try
+may meet a connection that is itself in a pause."""
+
+_MAX_MEMORY: Final = 2**50
 
 MAX_UNSETTLED_BYTES = 8 * MIB
 """Outcomes that wait to be recorded; above this, leasing stops."""
@@ -83,8 +109,9 @@ def _check(name: str, value: object, kind: str) -> None:
         if not number or not least <= value <= 86_400:  # type: ignore[operator]  # a number by now
             raise InvalidOption(f"{name} must be {least:g} to 86400 seconds, not {shown(value)}", field=name)
     elif kind == "int":
-        if not isinstance(value, int) or isinstance(value, bool) or value > 100_000:
-            raise InvalidOption(f"{name} must be a whole number up to 100000, not {shown(value)}", field=name)
+        most = _MAX_MEMORY if name.endswith("memory_limit") else 100_000
+        if not isinstance(value, int) or isinstance(value, bool) or value > most:
+            raise InvalidOption(f"{name} must be a whole number up to {most}, not {shown(value)}", field=name)
     elif kind == "bool" and not isinstance(value, bool):
         raise InvalidOption(f"{name} must be True or False, not {shown(value)}", field=name)
     elif kind == "str" and not isinstance(value, str):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import random
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
@@ -11,12 +10,15 @@ from typing import Final, Protocol
 from noria import aio
 from noria.backends.contract import Verdict
 from noria.errors import BackendError
-from noria.ids import SessionId
+from noria.ids import Id, SessionId
 from noria.model.limits import MAX_BATCH
 from noria.model.outcome import Settlement
+from noria.model.wording import count
+from noria.worker.outage import Outage
 from noria.worker.settings import MAX_UNSETTLED_BYTES
 
-log = logging.getLogger("noria.worker")
+Told = tuple[SessionId, dict[tuple[Id, int], Verdict]]
+"""Whose outcomes another thread has recorded, and what became of each."""
 
 _FIXED: Final = 256
 """Bytes that an outcome without a value is taken for."""
@@ -51,6 +53,7 @@ class Settler:
         self._most = most
         self._verdict = verdict
         self._chance = chance
+        self._outage = Outage("outcomes are recorded")
         self._session = SessionId(0)
         self._waiting: list[Settlement] = []
         self._bytes = 0
@@ -58,6 +61,7 @@ class Settler:
         self._idle = asyncio.Event()
         self._idle.set()
         self.settled = 0
+        self._told: Told = SessionId(0), {}
 
     @property
     def full(self) -> bool:
@@ -83,6 +87,21 @@ class Settler:
         self._idle.clear()
         self._news.set()
 
+    def waiting(self) -> tuple[SessionId, list[Settlement]]:
+        """From another thread: the first outcomes that wait and were not told of, and whose they are."""
+        session = self._session
+        ends, (whose, told) = self._waiting[:MAX_BATCH], self._told
+        if whose == session:
+            ends = [end for end in ends if (end.id, end.starts) not in told]
+        # A new session may have begun meanwhile: these may be its outcomes.
+        return (session, ends) if session == self._session else (session, [])
+
+    def told(self, session: SessionId, ends: Sequence[Settlement], verdicts: Sequence[Verdict]) -> None:
+        """From another thread: it has recorded outcomes that wait here."""
+        known = dict(zip(((end.id, end.starts) for end in ends), verdicts, strict=True))
+        whose, before = self._told
+        self._told = session, {**before, **known} if whose == session else known
+
     async def flushed(self, seconds: float) -> bool:
         """Wait until everything is recorded; False when the seconds were over first."""
         return await aio.happened(self._idle, seconds)
@@ -100,22 +119,39 @@ class Settler:
         session = self._session
         batch, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
         self._bytes -= sum(_FIXED + len(end.result or b"") for end in batch)
-        verdicts = await self._record(session, batch)
+        batch = self._hear(session, batch)
+        verdicts = await self._record(session, batch) if batch else []
         if session != self._session:
             return
+        self._conclude(batch, verdicts)
+
+    def _hear(self, session: SessionId, batch: list[Settlement]) -> list[Settlement]:
+        """Conclude what another thread has recorded meanwhile; what is left of the batch."""
+        whose, told = self._told
+        if not told:
+            return batch
+        heard = [end for end in batch if (end.id, end.starts) in told] if whose == session else []
+        rest = [end for end in batch if (end.id, end.starts) not in told] if heard else batch
+        if not self._waiting:
+            self._told = session, {}
+        self._conclude(heard, [told[end.id, end.starts] for end in heard])
+        return rest
+
+    def _conclude(self, batch: Sequence[Settlement], verdicts: Sequence[Verdict]) -> None:
         self.settled += len(batch)
         for end, verdict in zip(batch, verdicts, strict=True):
             self._verdict(end, verdict)
 
     async def _record(self, session: SessionId, batch: list[Settlement]) -> list[Verdict]:
-        pause = 0.05
+        pauses = aio.Pauses(0.05, _RETRY_AT_MOST, self._chance)
         while session == self._session:
             try:
-                return await self._sink.settle(session, batch)
+                verdicts = await self._sink.settle(session, batch)
+                self._outage.over()
+                return verdicts
             except BackendError as error:
-                log.warning("%d outcomes cannot be recorded yet, trying again: %s", len(batch), error)
-            await aio.sleep(pause * (0.5 + self._chance.random()))
-            pause = min(pause * 2, _RETRY_AT_MOST)
+                self._outage.goes_on(f"{count(len(batch), 'outcome')} cannot be recorded yet", error)
+            await aio.sleep(pauses.next())
         return []
 
     def _settle_down(self) -> None:

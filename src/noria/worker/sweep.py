@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
+
+from msgspec.structs import replace
 
 from noria import aio
-from noria.backends.contract import Evidence, Overdue, Queue, Sessions
+from noria.backends.contract import Ended, Evidence, Overdue, Queue, Sessions
 from noria.clock import Clock
 from noria.errors import BackendError, shown
 from noria.ids import SessionId
 from noria.model.limits import MAX_BATCH
+from noria.model.wording import shares
 from noria.worker.journal import Journals, Remains
+from noria.worker.outage import Outage
 from noria.worker.settings import OUTAGE_AT_MOST
 
 log = logging.getLogger("noria.worker")
+
+_DEATHS: Final = 64
+"""Deaths that are remembered until their journals are found."""
 
 
 class Store(Queue, Sessions, Protocol):
@@ -40,6 +49,8 @@ class Sweeper:
         journals: run journals of this host.
         beat, poll: seconds.
         chance: spreads the sweeps of several workers.
+        condemned: called with each session that was judged and is over. It may be this worker's own, if the backend
+            hears everything from here but renewals.
     """
 
     def __init__(
@@ -51,6 +62,7 @@ class Sweeper:
         beat: float,
         poll: float,
         chance: random.Random,
+        condemned: Callable[[SessionId], None],
     ) -> None:
         self._store = store
         self._journals = journals
@@ -58,20 +70,38 @@ class Sweeper:
         self._beat = beat
         self._poll = poll
         self._chance = chance
+        self._condemned = condemned
         self._suspicions: dict[SessionId, _Suspicion] = {}
         self._judged = float("-inf")
+        self._looked = False
+        self._deaths: dict[int, Evidence] = {}
+        self._news = asyncio.Event()
 
     async def run(self) -> None:
         """Sweep for ever; a task of the worker's crew."""
-        outage = 0.0
+        pause, outage = 0.0, Outage("the store is swept")
         while True:
             try:
                 await self.once()
-                outage = 0.0
+                pause = 0.0
+                outage.over()
             except BackendError as error:
-                log.warning("cannot sweep, trying again: %s", error)
-                outage = min(max(2 * outage, self._poll), OUTAGE_AT_MOST)
-            await aio.sleep(max(outage, self._pause()))
+                outage.goes_on("cannot sweep", error)
+                pause = min(max(2 * pause, self._poll), OUTAGE_AT_MOST)
+            await aio.happened(self._news, max(pause, self._pause()))
+            self._news.clear()
+
+    @property
+    def undecided(self) -> bool:
+        """Whether it is yet to be seen which sessions are silent, or to be judged whether they are dead."""
+        return not self._looked or bool(self._suspicions)
+
+    def hear_of(self, death: Evidence) -> None:
+        """Somebody saw a process of this host die: look for its journal now, and record what was seen."""
+        self._deaths[death.pid] = death
+        while len(self._deaths) > _DEATHS:
+            del self._deaths[next(iter(self._deaths))]
+        self._news.set()
 
     def _pause(self) -> float:
         """Until the next sweep: `poll` at most, so that the dead are found in time; less if one can be judged."""
@@ -99,17 +129,25 @@ class Sweeper:
                 await self._end(each)
 
     async def _end(self, dead: Remains) -> None:
-        ended = await self._store.end(
-            dead.session, if_beat=None, started=dead.started, evidence=dead.evidence
-        )
+        evidence = self._with_what_was_seen(dead.evidence)
+        ended = await self._store.end(dead.session, if_beat=None, started=dead.started, evidence=evidence)
         if ended.first:
-            cause = dead.evidence.cause
-            log.warning("%s: %d jobs crashed, %d released", cause, ended.crashed, ended.released)
+            if ended.crashed or ended.released:
+                log.warning("%s: %s", dead.evidence.cause, _became(ended))
+            else:
+                log.warning("the worker process %d died; it held no jobs", dead.evidence.pid)
+
+    def _with_what_was_seen(self, found: Evidence) -> Evidence:
+        death = self._deaths.get(found.pid)
+        if death is None:
+            return found
+        return replace(found, exit_code=death.exit_code, signal=death.signal, memory=death.memory)
 
     async def _judge(self) -> None:
         now = self._clock.monotonic()
         overdue = {each.session: each for each in await self._store.overdue()}
         self._suspicions = {session: self._suspect(each, now) for session, each in overdue.items()}
+        self._looked = True
         for session, suspicion in list(self._suspicions.items()):
             if now - suspicion.since >= self._beat:
                 await self._condemn(overdue[session])
@@ -125,4 +163,11 @@ class Sweeper:
             each.session, if_beat=each.beat, started=None, evidence=Evidence(cause=cause)
         )
         if ended.first:
-            log.warning("worker %s gave no sign of life: %d jobs crashed", shown(each.worker), ended.crashed)
+            log.warning("worker %s gave no sign of life: %s", shown(each.worker), _became(ended))
+        if ended.ended:
+            self._condemned(each.session)
+
+
+def _became(ended: Ended) -> str:
+    """Of the jobs that a session held."""
+    return shares("job", {"crashed": ended.crashed, "released": ended.released})

@@ -4,20 +4,41 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 
 from noria import aio
 from noria.backends.contract import Sessions, WorkerCard
 from noria.errors import BackendError
 from noria.ids import SessionId
+from noria.model.task import Executor
 from noria.worker.journal import Journal, Journals
-from noria.worker.settings import OUTAGE_AT_MOST
-
-log = logging.getLogger("noria.worker")
+from noria.worker.outage import Outage
+from noria.worker.outside import Outside
+from noria.worker.settings import OUTAGE_AT_MOST, WorkerSettings
 
 NONE = SessionId(0)
+
+
+def card_of(
+    outside: Outside,
+    settings: WorkerSettings,
+    tasks: Iterable[str],
+    queues: tuple[str, ...],
+    sizes: Mapping[Executor, int],
+) -> WorkerCard:
+    """How a worker describes itself; `sizes` are its slots by kind."""
+    return WorkerCard(
+        worker=settings.name or f"{outside.host}-{outside.pid}"[-128:],
+        host=outside.host,
+        pid=outside.pid,
+        tasks=tuple(sorted(tasks)),
+        queues=queues,
+        ttl=settings.ttl,
+        slots=sum(sizes.values()),
+        sizes={kind: size for kind, size in sizes.items()},  # noqa: C416 - keys of another type
+        version=outside.version,
+    )
 
 
 class Tenure:
@@ -27,6 +48,7 @@ class Tenure:
         sessions: the backend.
         journals: where run journals live.
         card: who this worker is.
+        places: how many starts a journal must have room for.
         begun: called with each new session and its journal.
         chance: for the jitter while the backend is away.
     """
@@ -37,12 +59,14 @@ class Tenure:
         sessions: Sessions,
         journals: Journals,
         card: WorkerCard,
+        places: int,
         begun: Callable[[SessionId, Journal], None],
         chance: random.Random,
     ) -> None:
         self._sessions = sessions
         self._journals = journals
         self._card = card
+        self._places = places
         self._begun = begun
         self._chance = chance
         self._journal: Journal | None = None
@@ -55,7 +79,7 @@ class Tenure:
             BackendError: the backend did not open one.
         """
         session = await self._sessions.open(self._card)
-        old, self._journal = self._journal, self._journals.create(session, self._card.slots)
+        old, self._journal = self._journal, self._journals.create(session, self._places)
         self.session = session
         self._begun(session, self._journal)
         if old is not None:
@@ -67,14 +91,14 @@ class Tenure:
 
     async def reopen(self, stop: asyncio.Event) -> None:
         """Begin a new session, however long the backend is away, unless the worker stops."""
-        pause = 0.1
+        pauses, outage = aio.Pauses(0.1, OUTAGE_AT_MOST, self._chance), Outage("a session is open")
         while not stop.is_set():
             try:
-                return await self.open()
+                await self.open()
+                return outage.over()
             except BackendError as error:
-                log.warning("no new session can be opened, trying again: %s", error)
-            await aio.happened(stop, pause * (0.5 + self._chance.random()))
-            pause = min(pause * 2, OUTAGE_AT_MOST)
+                outage.goes_on("no new session can be opened", error)
+            await aio.happened(stop, pauses.next())
 
     async def close(self) -> None:
         """End the session; whatever it still holds, such as leases never heard of, goes back uncounted.

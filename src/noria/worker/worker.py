@@ -5,56 +5,48 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import resource
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from enum import Enum
 from typing import Any, ClassVar, Final
 
 from noria import aio, ids
 from noria.aio import Breather, Crew
-from noria.backends.contract import Backend, Fence, Orders, Verdict, Vitals, WorkerCard
-from noria.errors import BackendError, ConfigError, NoriaError
+from noria.backends.contract import Backend, Evidence, Orders, Verdict, Vitals
+from noria.errors import ConfigError
 from noria.ids import SessionId
-from noria.model import outcome as ends
-from noria.model.outcome import Failure, Settlement
-from noria.model.task import TaskDef
+from noria.model.limits import MAX_BATCH
+from noria.model.outcome import Settlement
+from noria.model.schedule import Schedule
+from noria.model.task import Executor, TaskDef
+from noria.model.wording import shares
+from noria.worker import memory
+from noria.worker.drain import CLEAN_UP, Exit, finish
+from noria.worker.ending import Ending, WorkerFault
 from noria.worker.feed import Feed
+from noria.worker.held import Run
 from noria.worker.journal import Journal
 from noria.worker.keeper import Beat, StandIn
+from noria.worker.orders import Listener, cancel
 from noria.worker.outside import Outside
-from noria.worker.run import Doom, Run, Runner, label
-from noria.worker.settings import WorkerSettings
+from noria.worker.processes import Processes
+from noria.worker.relief import Relief
+from noria.worker.run import Runner
+from noria.worker.settings import WorkerSettings, last_words
 from noria.worker.settle import Settler
 from noria.worker.sweep import Sweeper
-from noria.worker.tenure import NONE, Tenure
+from noria.worker.tenure import NONE, Tenure, card_of
+from noria.worker.timer import Timer
+from noria.worker.watchdog import Watchdog, culprit
 
 log = logging.getLogger("noria.worker")
 
 Lifespan = Callable[[], AbstractAsyncContextManager[Any]]
 Observer = Callable[[Run, Settlement], None]
 
-_LAST_WORDS: Final = 2.0
-"""Seconds kept back from the grace, at most, to record the last outcomes."""
-_CLEAN_UP: Final = 0.05
-"""Seconds that coroutines get to clean up after they were cancelled."""
+_CLOSING: Final = 2.0
+"""Seconds that parts get to end."""
 _BURST_WAIT: Final = 0.05
 """Seconds that a lease waits in burst mode, in which nobody waits for work to come."""
-
-
-class Exit(Enum):
-    """How a worker came to its end.
-
-    CLEAN: all that it had begun was finished. CUT: the grace was over; running jobs were handed back, or
-    outcomes could not be recorded any more.
-    """
-
-    CLEAN = "clean"
-    CUT = "cut"
-
-
-class WorkerFault(NoriaError):
-    """A part of the worker failed. It stops at once and loudly; its jobs run again elsewhere."""
 
 
 class Worker:
@@ -67,6 +59,7 @@ class Worker:
         outside: time, randomness, journals and threads.
         lifespan: opened before the first job; what it yields is `Context.state`.
         observer: hears of each recorded outcome.
+        schedules: the timers of the application's code, by name; None: it does nothing about any timer.
 
     Raises:
         ConfigError: there is no task.
@@ -83,27 +76,32 @@ class Worker:
         outside: Outside,
         lifespan: Lifespan | None = None,
         observer: Observer | None = None,
+        schedules: Mapping[str, Schedule] | None = None,
     ) -> None:
         if not tasks:
             raise ConfigError("this application declares no tasks: a worker would have nothing to do")
-        self._backend = backend
-        self._tasks = tasks
+        self._backend, self._tasks = backend, tasks
         self._settings = settings
         self._outside = outside
         self._lifespan = lifespan
         self._observer = observer
+        self._replacing = False
+        self._done = NONE
         self._loop = asyncio.get_running_loop()
         self._chance = ids.jitter_source(outside.entropy)
-        self._fault: tuple[str, BaseException] | None = None
-        self._stop, self._hasten = asyncio.Event(), asyncio.Event()
+        self.ending = Ending()
         self.started = asyncio.Event()
-        self._crew = Crew("noria", self._failed)
-        self._pool = outside.threads(self._loop, Breather(self._loop))
+        self.leaving: Callable[[str], None] = lambda why: None
+        self._crew = Crew("noria", self.ending.fail)
+        self._kinds = {task.executor for task in tasks.values()}
+        self._pool = outside.threads(self._loop, Breather.of(self._loop))
+        self._processes = self._make_processes()
         self._settler = self._make_settler()
         self._runner = self._make_runner()
         self._feed = self._make_feed()
         self._beat = self._make_beat()
         self._sweeper = self._make_sweeper()
+        self._timer = Timer.of(backend, schedules, outside, settings.poll)
         self._tenure = self._make_tenure()
         self._stand_in = self._make_stand_in() if outside.stand_in else None
         self._unlisten: Callable[[], None] = lambda: None
@@ -117,80 +115,119 @@ class Worker:
             whether all that had begun was finished.
 
         Raises:
-            WorkerFault: a part of the worker failed.
+            WorkerFault: a part of the worker failed, or was cancelled by others. Its session is left to others, so
+                that what had begun counts as crashed.
             BackendError: the session could not be opened.
         """
+        if not self.ending.begin():
+            return Exit.CLEAN  # the application was left before this began
         try:
             async with self._resources() as state:
                 self._runner.state = state
                 await self._sweeper.bury()
+                if self._processes is not None:
+                    await self._processes.open()
                 await self._tenure.open()
                 self._start_parts()
                 self.started.set()
                 return await self._work()
         finally:
-            await self._close_parts()
+            try:
+                await self._close_parts()
+            finally:
+                self.ending.finish()
 
     async def _work(self) -> Exit:
         try:
-            await self._stop.wait()
+            await self.ending.stop.wait()
         except asyncio.CancelledError:
-            # Whoever cancels `run` wants it to end now, and jobs that are handed back need not be waited for.
-            self.drain(now=True)
-            with contextlib.suppress(WorkerFault):
-                await self._shut_down()
-            raise
+            # Where a job has cancelled everything on the loop, the parts have ended too, and are heard of first.
+            await aio.turns(2)
+            if self.ending.fault is None:
+                # Whoever cancels `run` wants it to end now; jobs that are handed back need not be waited for.
+                self.drain(now=True)
+                with contextlib.suppress(WorkerFault):
+                    await self._shut_down()
+                raise
         return await self._shut_down()
 
     def drain(self, *, now: bool = False) -> None:
         """Stop leasing, finish what runs within the grace, hand back the rest; called again: do not wait."""
-        if now or self._stop.is_set():
-            self._hasten.set()
-        self._stop.set()
+        self.ending.drain(now=now)
+
+    def hear_of(self, death: Evidence) -> None:
+        """Somebody saw a process of this machine die: if it was a worker, its jobs run again at once."""
+        self._sweeper.hear_of(death)
+
+    def _replace(self, why: str) -> None:
+        if self.ending.stop.is_set():
+            return
+        log.warning("draining, to be replaced by a new process: %s", why)
+        self._replacing = True
+        self.leaving(why)
+        self.ending.stop.set()  # who asks it to drain as well does not mean to hasten it
 
     def _resources(self) -> AbstractAsyncContextManager[Any]:
         return self._lifespan() if self._lifespan is not None else contextlib.nullcontext()
 
     def _start_parts(self) -> None:
-        self._crew.start("beat", self._beat.run())
-        self._crew.start("turn", self._beat.turn())
         self._crew.start("settle", self._settler.run())
-        for name, part in self._feed.parts().items():
+        for name, part in {**self._beat.parts(), **self._feed.parts(), **self._timer.parts()}.items():
             self._crew.start(name, part)
         self._crew.start("sweep", self._sweeper.run())
+        self._crew.start("watchdog", self._make_watchdog().run())
         if self._stand_in is not None:
             self._stand_in.start()
 
     async def _close_parts(self) -> None:
         if self._stand_in is not None:
             self._stand_in.close()
-        late = await self._crew.aclose(_LAST_WORDS)
+        late = await self._crew.aclose(_CLOSING)
         if late:
             log.error("these parts did not end: %s", ", ".join(late))
         self._runner.close()
         self._pool.close()
+        if self._processes is not None:
+            await self._processes.aclose()
 
     # -- the parts -----------------------------------------------------------------------------------------
 
     @property
-    def _slots(self) -> int:
-        return self._settings.concurrency + self._settings.threads
+    def _slots(self) -> dict[Executor, int]:
+        slots: dict[Executor, int] = {"async": self._settings.concurrency, "thread": self._settings.threads}
+        return {**slots, "process": self._settings.process_slots} if "process" in self._kinds else slots
+
+    def _make_processes(self) -> Processes | None:
+        if "process" not in self._kinds:
+            return None
+        if self._outside.processes is None:
+            raise ConfigError('this worker has no processes, and a task says executor="process"')
+        return self._outside.processes(self._loop, self._settings, self._crew.guarded)
+
+    @property
+    def _unsettled(self) -> int:
+        """Outcomes that may wait to be recorded before leasing stops."""
+        return 2 * sum(self._slots.values()) + 1_000
+
+    @property
+    def _places(self) -> int:
+        """Starts whose outcomes are open, at most: those that run, that wait, that are on their way, and held ready."""
+        return sum(self._slots.values()) + self._unsettled + 2 * MAX_BATCH
 
     def _make_settler(self) -> Settler:
-        most = 2 * self._slots + 1_000
-        return Settler(self._backend, most, self._recorded, self._chance)
+        return Settler(self._backend, self._unsettled, self._recorded, self._chance)
 
     def _make_runner(self) -> Runner:
         return self.runner_class(
             loop=self._loop,
             tasks=self._tasks,
-            concurrency=self._settings.concurrency,
-            threads=self._settings.threads,
+            slots=self._slots,
             pool=self._pool,
+            processes=self._processes,
             clock=self._outside.clock,
             chance=self._chance.random,
             settle=self._settler.add,
-            freed=self._freed,
+            freed=lambda: self._feed.freed(),
             guarded=self._crew.guarded,
         )
 
@@ -200,7 +237,7 @@ class Worker:
             runner=self._runner,
             settling=self._settler,
             queues=self._queues,
-            kinds={task.executor for task in self._tasks.values()},
+            kinds=self._kinds,
             wait=_BURST_WAIT if self._settings.burst else self._settings.poll,
             chance=self._chance,
             dry=self._dry,
@@ -224,6 +261,7 @@ class Worker:
             beat=self._settings.beat,
             poll=self._settings.poll,
             chance=self._chance,
+            condemned=self._lost,
         )
 
     def _make_stand_in(self) -> StandIn:
@@ -234,25 +272,28 @@ class Worker:
             blocked_after=self._settings.blocked_after,
             clock=self._outside.clock,
             vitals=self._vitals,
-            culprit=self._culprit,
+            culprit=lambda: culprit(self._loop, self._runner.held.values()),
+            relieve=Relief(self._loop, self._feed, self._settler, self._crew.guarded).relieve,
             failed=self._stand_in_failed,
         )
 
-    def _make_tenure(self) -> Tenure:
-        outside = self._outside
-        card = WorkerCard(
-            worker=self._settings.name or f"{outside.host}-{outside.pid}"[-128:],
-            host=outside.host,
-            pid=outside.pid,
-            tasks=tuple(sorted(self._tasks)),
-            queues=self._queues,
-            ttl=self._settings.ttl,
-            slots=self._slots,
+    def _make_watchdog(self) -> Watchdog:
+        settings = self._settings
+        return Watchdog(
+            every=settings.beat,
+            memory_limit=settings.memory_limit,
+            patience=settings.grace if settings.supervised else None,
+            strays=self._runner.strays,
+            replace=self._replace,
         )
+
+    def _make_tenure(self) -> Tenure:
+        card = card_of(self._outside, self._settings, self._tasks, self._queues, self._slots)
         return Tenure(
             sessions=self._backend,
-            journals=outside.journals,
+            journals=self._outside.journals,
             card=card,
+            places=self._places,
             begun=self._begun,
             chance=self._chance,
         )
@@ -265,8 +306,9 @@ class Worker:
 
     def _begun(self, session: SessionId, journal: Journal) -> None:
         self._unlisten()
-        self._unlisten = self._crew.start("orders", self._listen(session))
-        self._runner.journal = journal
+        listener = Listener(self._backend, self._beat.hurry, self._settings.beat)
+        self._unlisten = self._crew.start("orders", listener.run(session))
+        self._runner.keep(journal, self._places)
         self._beat.session = session
         self._settler.reset(session)
         self._feed.reset(session)
@@ -276,49 +318,33 @@ class Worker:
             return
         if orders.lost:
             self._lost(session)
-        for fence in orders.cancels:
-            self._cancel(fence)
+        elif session == self._done:
+            self.ending.stop.set()
+        for order in orders.cancels:
+            cancel(order.fence, order.note, self._runner, self._feed)
+        self._feed.rest(orders.command is not None)
+        # Asked again, a drain would not wait: an order is repeated with each renewal.
+        if orders.command == "stop" and not self.ending.stop.is_set():
+            self.drain()
 
     def _lost(self, session: SessionId) -> None:
-        """What the session held is others' now: stop it all, and begin anew."""
-        held = len(self._runner.held)
-        log.error("session %016x was ended by others: its %d jobs go on elsewhere", session, held)
+        """If it is this worker's, what the session held is others' now: stop it all, and begin anew."""
+        if session != self._tenure.session:
+            return
+        held = shares("job", {"to go on elsewhere": len(self._runner.held)})
+        log.error("session %016x has been ended, a new one begins: %s", session, held)
         self._tenure.lose()
         self._feed.reset(NONE)
         self._settler.reset(NONE)
         self._runner.lose()
-        self._crew.start("reopen", self._tenure.reopen(self._stop))
-
-    def _cancel(self, fence: Fence) -> None:
-        run = self._runner.held.get(fence.id)
-        if run is None or run.lease.starts != fence.starts or run.settled:
-            return
-        if run.slot >= 0:
-            self._runner.doom(run, Doom.CANCEL)
-        else:
-            self._feed.drop(run)
-            self._runner.refuse(run, ends.after_cancel(Failure.of("cancelled", "cancelled before it began")))
-
-    async def _listen(self, session: SessionId) -> None:
-        """Hear at once of a session's orders, which the next beat would bring as well."""
-        while True:
-            try:
-                async with self._backend.listen([f"session:{session}"]) as hints:
-                    async for hint in hints:
-                        if not hint.reset:
-                            self._beat.hurry()
-            except BackendError as error:
-                log.warning("orders come with the beat for a while, since listening failed: %s", error)
-            await aio.sleep(self._settings.beat)
+        self._crew.start("reopen", self._tenure.reopen(self.ending.stop))
 
     # -- what the parts tell -------------------------------------------------------------------------------
-
-    def _freed(self) -> None:
-        self._feed.freed()
 
     def _recorded(self, end: Settlement, verdict: Verdict) -> None:
         run = self._runner.held.get(end.id)
         self._runner.forget(end.id, end.starts)
+        self._timer.settled(end)
         if verdict is Verdict.STALE:
             id = ids.to_text(end.id)
             log.warning("%s start %d: its outcome came too late and changes nothing", id, end.starts)
@@ -328,68 +354,47 @@ class Worker:
         self._feed.wake()
 
     def _dry(self) -> None:
-        if self._settings.burst and self._tenure.session != NONE:
-            self._stop.set()
-
-    def _failed(self, part: str, error: BaseException) -> None:
-        if self._fault is None:
-            self._fault = part, error
-            log.critical("%s failed: %r; the worker stops", part, error)
-        self._stop.set()
+        # Silent sessions may hold jobs that are to run again, and nobody else may ever look.
+        if self._settings.burst and self._tenure.session != NONE and not self._sweeper.undecided:
+            # A session that others have ended finds nothing either: the next renewal tells which it is.
+            self._done = self._tenure.session
+            self._beat.hurry()
 
     def _stand_in_failed(self, error: BaseException) -> None:
         """From the keeper's thread."""
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to hear of it
-            self._loop.call_soon_threadsafe(self._failed, "the stand-in", error)
+            self._loop.call_soon_threadsafe(self.ending.fail, "the stand-in", error)
 
     def _vitals(self) -> Vitals:
         free = self._runner.free
         return Vitals(
-            running=self._slots - free["async"] - free["thread"],
+            running=sum(self._slots.values()) - sum(free.values()),
             buffered=self._feed.buffered,
             unsettled=self._settler.unsettled,
             settled=self._settler.settled,
             lag=self._beat.pulse.lag,
-            memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            memory=memory.resident(),
+            busy={kind: size - free[kind] for kind, size in self._slots.items()},
+            load=self._outside.load(),
+            state="stopping" if self.ending.stop.is_set() else "quiet" if self._feed.resting else "active",
         )
-
-    def _culprit(self) -> str:
-        """From the keeper's thread: the job that runs on the loop now; empty if none does."""
-        task = asyncio.current_task(self._loop)
-        for run in list(self._runner.held.values()):
-            if run.handle is not None and run.handle is task:
-                return label(run.lease)
-        return ""
 
     # -- the end -------------------------------------------------------------------------------------------
 
     async def _shut_down(self) -> Exit:
         self._feed.close()
-        if self._fault is not None:
-            part, error = self._fault
+        if self.ending.fault is not None:
             # Their jobs go on elsewhere once the session is over; here, nobody would record their outcomes.
             with contextlib.suppress(Exception):  # what failed may fail again; the first time counts
                 self._runner.lose()
-            await aio.happened(asyncio.Event(), _CLEAN_UP)
-            raise WorkerFault(f"{part} failed: {error!r}; its jobs run again elsewhere") from error
-        last_words = min(_LAST_WORDS, self._settings.grace / 4)
-        clean = await self._finish(self._settings.grace - last_words)
-        if not await self._settler.flushed(last_words):
+            await aio.happened(asyncio.Event(), CLEAN_UP)
+            raise self.ending.fault
+        kept = last_words(self._settings.grace)
+        clean = await finish(self._runner, self.ending.hasten, self._settings.grace - kept)
+        if not await self._settler.flushed(kept):
             clean = False
             log.error("the backend did not record the last outcomes; their jobs run again")
         await self._tenure.close()
+        if self._replacing:
+            return Exit.REPLACE
         return Exit.CLEAN if clean else Exit.CUT
-
-    async def _finish(self, seconds: float) -> bool:
-        """Let running jobs end; then hand back those that have not."""
-        end = self._loop.time() + seconds
-        while self._runner.unfinished() and not self._hasten.is_set() and self._loop.time() < end:
-            await aio.happened(self._hasten, 0.02)
-        left_over = self._runner.unfinished()
-        for run in left_over:
-            self._runner.doom(run, Doom.DRAIN)
-        # A handler that had its chance is handed back as it is.
-        await aio.happened(asyncio.Event(), _CLEAN_UP if left_over else 0)
-        for run in self._runner.unfinished():
-            self._runner.hand_back(run)
-        return not left_over

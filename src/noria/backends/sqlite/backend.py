@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from noria.backends.sqlite.bus import Bus
+from noria.backends.bus import Bus
 from noria.backends.sqlite.engine import Engine
 from noria.backends.sqlite.settings import MEMORY, Settings, Synchronous
 from noria.backends.sqlite.store import SqliteStore
@@ -71,5 +71,8 @@ class SqliteBackend(SqliteStore):
 
 
 def _absolute(path: str | Path) -> str:
-    """The file that is meant now: a handler may change the working directory of its process."""
-    return str(path) if str(path) == MEMORY else os.path.abspath(path)
+    """The file that is meant now: a handler may change the working directory of its process.
+
+    Links are followed, as SQLite does for the name of its log: all processes must share one log and one lock.
+    """
+    return str(path) if str(path) == MEMORY else os.path.realpath(path)

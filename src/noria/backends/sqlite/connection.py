@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from pathlib import Path
 from typing import Final
@@ -10,7 +9,7 @@ from typing import Final
 import apsw
 
 from noria.backends.sqlite import schema
-from noria.backends.sqlite.faults import lock_unusable, not_ours, translate
+from noria.backends.sqlite.faults import lock_unusable, not_made, not_ours, translate
 from noria.backends.sqlite.gate import Gate
 from noria.backends.sqlite.settings import Settings
 from noria.errors import ConfigError, Unavailable
@@ -47,8 +46,8 @@ def open_connection(
         create: whether a missing file may be made and an old one brought up to date; never once we have started.
 
     Raises:
-        ConfigError: the file is no database of ours, or its directory is missing.
-        Unavailable: it cannot be opened.
+        ConfigError: the file is no database of ours.
+        Unavailable: it cannot be opened, or its directory is missing, and may come with a disk that is mounted later.
     """
     check_library(apsw.sqlite_lib_version())
     _check_directory(settings)
@@ -76,8 +75,12 @@ def _make(path: str) -> None:
     Only a file that this call has made is closed here: closing one that is open elsewhere in this process would drop
     the locks on it (howtocorrupt.html, section 2.2).
     """
-    with contextlib.suppress(FileExistsError):
+    try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise not_made(path, error) from error
 
 
 def _flags(*, create: bool, readonly: bool) -> int:
@@ -89,7 +92,9 @@ def _flags(*, create: bool, readonly: bool) -> int:
 def _check_directory(settings: Settings) -> None:
     folder = Path(settings.path).absolute().parent
     if not settings.in_memory and not folder.is_dir():
-        raise ConfigError(f"{folder}, the directory of {settings.path}, does not exist: create it first")
+        raise Unavailable(
+            f"{folder}, the directory of {settings.path}, does not exist: create it, or name a file elsewhere: NORIA_URL=sqlite:////PATH"
+        )
 
 
 def _prepare(connection: apsw.Connection, settings: Settings, gate: Gate | None, *, create: bool) -> None:

@@ -6,14 +6,13 @@ import apsw
 
 from noria.errors import ConfigError, NoriaError, Unavailable, Unknown
 
+_WRITABLE = "give this user the right to write the file and its directory, or name a file elsewhere: NORIA_URL=sqlite:////PATH"
+
 _REMEDIES: tuple[tuple[type[apsw.Error], str], ...] = (
     (apsw.FullError, "the disk is full: free some space; nothing is lost, and calls succeed again at once"),
-    (apsw.ReadOnlyError, "it is read-only: give this user the right to write the file and its directory"),
-    (
-        apsw.PermissionsError,
-        "this user may not use it: give it the right to write the file and its directory",
-    ),
-    (apsw.CantOpenError, "it cannot be opened: check that it and its directory exist and may be written"),
+    (apsw.ReadOnlyError, f"it is read-only: {_WRITABLE}"),
+    (apsw.PermissionsError, f"this user may not use it: {_WRITABLE}"),
+    (apsw.CantOpenError, f"it cannot be opened: check that it is there; {_WRITABLE}"),
     (
         apsw.CorruptError,
         "it is damaged: stop all processes, run `noria doctor`, and restore a backup if it says so",
@@ -62,11 +61,22 @@ def not_ours(path: str, why: str) -> ConfigError:
     return ConfigError(f"{path} is not a Noria database: {why}; name another file, or move this one away")
 
 
+def not_made(path: str, error: OSError) -> Unavailable:
+    """There is no file, and none can be made."""
+    return Unavailable(f"SQLite database {path} cannot be made ({error.strerror}): {_WRITABLE}")
+
+
 def lock_unusable(path: str, error: OSError) -> Unavailable:
     """The file by which writers take turns cannot be opened or locked."""
     return Unavailable(
-        f"SQLite database {path}: the lock file beside it cannot be used ({error}): "
-        "give this user the right to write the file and its directory"
+        f"SQLite database {path}: the lock file beside it cannot be used ({error}): {_WRITABLE}"
+    )
+
+
+def not_synced(path: str, error: OSError) -> Unknown:
+    """A commit was written, and the disk did not confirm it."""
+    return Unknown(
+        f"SQLite database {path}: the disk cannot be written: look into the system's log ({error})"
     )
 
 

@@ -5,40 +5,39 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Final
 
-from noria.backends.contract import Batch, Want
-from noria.backends.sqlite import blobs
-from noria.backends.sqlite.call import Idle
-from noria.backends.sqlite.choice import Line, choose
-from noria.backends.sqlite.passage import expire, promote
-from noria.backends.sqlite.rows import Held, decode, encode, read_extras, tally_of, to_bytes, to_id
-from noria.backends.sqlite.settings import LEASE_BYTES
-from noria.backends.sqlite.transaction import Transaction
-from noria.backends.sqlite.units import seconds_or_none
+from noria.backends.bells import Haul
+from noria.backends.contract import Batch
+from noria.backends.sql import blobs, lease
+from noria.backends.sql.call import Idle
+from noria.backends.sql.choice import Line, choose
+from noria.backends.sql.lease import Taken
+from noria.backends.sql.passage import expire, promote
+from noria.backends.sql.rows import Held, decode, encode
+from noria.backends.sql.settings import LEASE_BYTES
+from noria.backends.sql.transaction import Transaction
+from noria.backends.units import seconds_or_none
 from noria.ids import SessionId
-from noria.model.job import Lease
 from noria.model.limits import MAX_BATCH
 from noria.model.state import State
 
-Taken = tuple[list[Held], float | None]
-"""Rows that the session holds now, and the seconds until the next job is due."""
+_NONE: Final = "[]"
+_EMPTY: Final = Line([], [], [])
 
 
 @dataclass(slots=True)
-class Take(Idle):
+class Take(lease.Take, Idle):
     """The call."""
 
-    session: SessionId
-    wants: Sequence[Want]
-    limit: int
-
-    durable: ClassVar[bool] = False
-
-    def idle(self, work: Transaction) -> Batch | None:
+    def idle(self, work: Transaction) -> Haul | None:
         """The answer, if it can be given without writing anything."""
+        if self.hopeful:
+            return None
         look = _look(work, self, 1)
-        return None if look.alive and (look.moving or look.any) else Batch([], look.seconds_to_due(work.now))
+        if look.alive and (look.moving or look.standing):
+            return None
+        return Haul(Batch([], look.seconds_to_due(work.now)), all=True)
 
     def run(self, work: Transaction) -> Taken:
         """Take jobs, as `Queue.lease` promises, without waiting for any."""
@@ -48,12 +47,10 @@ class Take(Idle):
             expire(work, MAX_BATCH)
             look = _look(work, self, self.limit)
         chosen = choose(self.wants, look.lines, self.limit) if look.alive else []
-        return _take(work, self.session, chosen) if chosen else [], look.seconds_to_due(work.now)
-
-    def finish(self, raw: Taken) -> Batch:
-        """Rows as leases."""
-        held, next_due = raw
-        return Batch([_lease(row) for row in held], next_due)
+        held = _take(work, self.session, chosen) if chosen else []
+        # A suspect may hide others, and a line as long as was asked for may go on.
+        everything = len(held) == look.standing < self.limit and not look.moving and not look.suspicious
+        return Taken(held, look.seconds_to_due(work.now), everything, look.suspicious)
 
 
 @dataclass(slots=True)
@@ -64,8 +61,12 @@ class _Look:
     lines: list[Line]
 
     @property
-    def any(self) -> bool:
-        return any(line.parked or line.ready or line.suspects for line in self.lines)
+    def standing(self) -> int:
+        return sum(len(line.parked) + len(line.ready) + len(line.suspects) for line in self.lines)
+
+    @property
+    def suspicious(self) -> bool:
+        return any(line.suspects for line in self.lines)
 
     def seconds_to_due(self, now: int) -> float | None:
         return seconds_or_none(None if self.next_due is None else max(0, self.next_due - now))
@@ -73,8 +74,13 @@ class _Look:
 
 def _look(work: Transaction, call: Take, candidates: int) -> _Look:
     wants = encode([(want.queue, want.lane) for want in call.wants])
-    alive, moving, next_due, lines = work.row("lease_look", wants, call.session, work.now, candidates)
-    return _Look(bool(alive), bool(moving), next_due, decode(lines, list[Line]))
+    alive, moving, next_due, paused, found = work.row("lease_look", wants, call.session, work.now, candidates)
+    lines = decode(found, list[Line])
+    if paused != _NONE:
+        held_up = decode(paused, set[str])
+        pairs = zip(call.wants, lines, strict=True)
+        lines = [_EMPTY if want.queue in held_up else line for want, line in pairs]
+    return _Look(bool(alive), bool(moving), next_due, lines)
 
 
 def _take(work: Transaction, session: SessionId, ids: Sequence[str]) -> list[Held]:
@@ -99,19 +105,3 @@ def _load(work: Transaction, held: list[Held]) -> list[Held]:
     for place, (text, hex) in zip(large[:fit], bodies, strict=True):
         held[place].text, held[place].hex = text, hex
     return held
-
-
-def _lease(row: Held) -> Lease:
-    return Lease(
-        id=to_id(row.id),
-        starts=row.starts,
-        task=row.task,
-        queue=row.queue,
-        body=to_bytes(row.text, row.hex) or b"",
-        codec=row.codec,
-        tally=tally_of(row),
-        priority=row.priority,
-        created=row.created / 1000,
-        deadline=seconds_or_none(row.deadline),
-        extras=read_extras(row.extras),
-    )

@@ -12,13 +12,22 @@ from typing import Final, TypeVar
 
 import apsw
 
+from noria.backends.bus import Note
+from noria.backends.sql import transaction
+from noria.backends.sql.outlines import notes_of
 from noria.backends.sqlite.connection import Identity, check_identity, gate_of, identity, open_connection
-from noria.backends.sqlite.faults import breaks_connection, lock_unusable, translate
-from noria.backends.sqlite.outlines import Note, notes_of
+from noria.backends.sqlite.faults import (
+    breaks_connection,
+    concerns_store,
+    lock_unusable,
+    not_synced,
+    translate,
+)
+from noria.backends.sqlite.log import Log
 from noria.backends.sqlite.settings import Settings
 from noria.backends.sqlite.statements import statement
 from noria.backends.sqlite.transaction import Transaction
-from noria.backends.sqlite.units import millis
+from noria.backends.units import millis
 from noria.clock import Clock
 
 T = TypeVar("T")
@@ -40,9 +49,10 @@ class Link:
         self.identity: Identity | None = None
         self._readonly = readonly
         self._gate = gate_of(settings)
+        self._log = Log(settings.path)
         self._connection: apsw.Connection | None = None
         self._looked = float("-inf")
-        self._waits_for_disk = True
+        self._syncs = True
 
     # ---- life
 
@@ -78,13 +88,15 @@ class Link:
 
     # ---- transactions
 
-    def write(self, run: Callable[[Transaction], T], *, durable: bool = True) -> tuple[T, list[Note]]:
+    def write(
+        self, run: Callable[[transaction.Transaction], T], *, sync: bool = True
+    ) -> tuple[T, list[Note]]:
         """Run something in a write transaction; returns its reply, and the hints that its commit has to send.
 
         Args:
-            durable: whether its commit waits for the disk, if the settings say so for any.
+            sync: its commit waits for the disk, if the settings say so for any.
         """
-        self._wait_for_disk(durable)
+        self._have_commits_sync(sync)
         with self._gate:
             self._execute("begin_write")
             try:
@@ -97,13 +109,29 @@ class Link:
             self._commit()
         return reply, notes_of(work)
 
-    def read(self, run: Callable[[Transaction], T]) -> T:
+    def land(self) -> None:
+        """Wait until the disk has all that was committed without waiting.
+
+        Raises:
+            Unknown: nobody knows whether it has.
+        """
+        try:
+            self._log.sync()
+        except OSError as error:
+            self._drop()
+            raise not_synced(self.settings.path, error) from error
+
+    def read(self, run: Callable[[transaction.Transaction], T]) -> T:
         """Run something that sees one moment of the store."""
         self._execute("begin_read")
         try:
             return run(self.transaction())
         finally:
             self._undo()
+
+    def look(self, run: Callable[[transaction.Transaction], T]) -> T:
+        """Run something of which each statement may see its own moment."""
+        return run(self.transaction())
 
     def transaction(self) -> Transaction:
         """The statements of the connection; outside of `read` and `write`, each sees its own moment."""
@@ -113,10 +141,10 @@ class Link:
         """The time, as rows hold it."""
         return millis(self.clock.wall())
 
-    def _wait_for_disk(self, durable: bool) -> None:
-        if self.settings.synchronous == "full" and durable != self._waits_for_disk:
-            self._connected().pragma("synchronous", "full" if durable else "normal")
-            self._waits_for_disk = durable
+    def _have_commits_sync(self, sync: bool) -> None:
+        if self.settings.synchronous == "full" and sync != self._syncs:
+            self._connected().pragma("synchronous", "full" if sync else "normal")
+            self._syncs = sync
 
     def _commit(self) -> None:
         try:
@@ -151,16 +179,21 @@ class Link:
             return lock_unusable(self.settings.path, error)
         return error
 
+    def concerns_store(self, error: Exception) -> bool:
+        """Whether every other call would have met this error too."""
+        return concerns_store(error)
+
     def _connected(self) -> apsw.Connection:
         if self._connection is None:
             self._connection = self._connect(create=False)
         return self._connection
 
     def _connect(self, *, create: bool) -> apsw.Connection:
-        self._waits_for_disk = True
+        self._syncs = True
         return open_connection(self.settings, self._gate, create=create, readonly=self._readonly)
 
     def _drop(self) -> None:
+        self._log.close()
         if self._connection is not None:
             self._connection.close(True)
             self._connection = None

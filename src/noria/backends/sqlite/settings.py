@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
-from noria.model.limits import (
-    KEEP_DEAD,
-    KEEP_SUCCEEDED,
-    KEEP_SUCCEEDED_AT_MOST,
-    MAX_BODY,
-    MIB,
-    PARK_FOR,
-    POLL,
-)
+from noria.backends.sql import settings
 
 MEMORY: Final = ":memory:"
 Synchronous = Literal["full", "normal", "off"]
@@ -23,48 +15,30 @@ SPILL: Final = 384
 """Bodies and results with more bytes are kept beside their row, which each change of state writes anew. A row with a
 body and a result of this size just fits into its page; one that overflowed would cost six times as much."""
 
-ERASED_FOR: Final = 2
-"""How many times the `timeout` of a call a job erased at success is still recognised, if the call is repeated."""
-
-LEASE_BYTES: Final = 32 * MIB
-"""Bytes of large bodies that one lease takes, unless the first has more."""
-
-BLOB_CHUNK: Final = 8 * MIB
-"""Bytes of large values that one statement takes."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """One store, as it was configured.
+class Settings(settings.Settings):
+    """One store, as it was configured; see also `noria.backends.sql.settings.Settings`.
 
     Attributes:
         path: the database file, or ":memory:".
         runtime: a private directory for wake-up sockets.
         synchronous: "full" survives the loss of power, "normal" and "off" only the death of processes.
-        timeout: seconds within which a call ends.
-        keep_succeeded, keep_dead: seconds for which records of ended jobs, and of dead letters, are kept.
-        keep_succeeded_at_most: records of ended jobs that are kept, whatever their age.
-        park_for: seconds for which a job of a task that no worker knows is kept waiting.
-        poll: seconds after which a waiting lease looks again, hint or not.
-        max_body: bytes that a body or result may have.
-        inline: the engine runs in its caller, without threads.
         sockets: hints are exchanged with other processes.
     """
+
+    spill: ClassVar[int | None] = SPILL
 
     path: str
     runtime: Path
     synchronous: Synchronous = "full"
-    timeout: float = 30.0
-    keep_succeeded: float = KEEP_SUCCEEDED
-    keep_succeeded_at_most: int = KEEP_SUCCEEDED_AT_MOST
-    keep_dead: float = KEEP_DEAD
-    park_for: float = PARK_FOR
-    poll: float = POLL
-    max_body: int = MAX_BODY
-    inline: bool = False
     sockets: bool = True
 
     @property
     def in_memory(self) -> bool:
         """Whether the store is gone with its process."""
         return self.path == MEMORY
+
+    @property
+    def store(self) -> str:
+        return f"SQLite database {self.path}"

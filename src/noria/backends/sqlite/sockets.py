@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final, Literal
 
-from noria.backends.sqlite.outlines import Note
+from noria.backends.bus import Note
 from noria.errors import ConfigError
 
 Kind = Literal["reply", "work"]

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
+from typing import Final
+
+from noria.backends.sql.files import read_migrations, read_names, read_statement
+from noria.backends.sql.files import without_comments as without_comments
+
+_HERE: Final = "noria.backends.sqlite"
 
 
 @cache
 def statement(name: str) -> str:
-    """The statement in `sql/NAME.sql`, without its comments, which would only lengthen the cache's key."""
-    return without_comments((files(__package__) / "sql" / f"{name}.sql").read_text("utf-8"))
+    """The statement in `sql/NAME.sql`, without its comments."""
+    return read_statement(_HERE, name)
 
 
 def statement_names() -> list[str]:
     """Every statement there is, for the tests that look at their plans."""
-    folder = files(__package__) / "sql"
-    return sorted(
-        entry.name.removesuffix(".sql") for entry in folder.iterdir() if entry.name.endswith(".sql")
-    )
+    return read_names(_HERE)
 
 
 def migrations() -> dict[int, str]:
     """The steps of the schema, by the version that each leads to."""
-    folder = files(__package__) / "migrations"
-    scripts = (entry for entry in folder.iterdir() if entry.name.endswith(".sql"))
-    return {int(entry.name[:4]): entry.read_text("utf-8") for entry in scripts}
-
-
-def without_comments(text: str) -> str:
-    """SQL without the lines that are comments; no statement of ours has one inside a line."""
-    return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("--"))
+    return read_migrations(_HERE)

@@ -6,17 +6,17 @@ from __future__ import annotations
 from collections import Counter
 
 from noria.model.state import State
-from noria.testing.events import CountsRead, Event, Leased, Left, PushEnd, Read
+from noria.model.wording import count
+from noria.testing.events import CountsRead, Event, Leased, Left, PushEnd, Read, SteerInvoke
 from noria.testing.facts import FINALS, Handler
-from noria.testing.inquiry import Inquiry
+from noria.testing.inquiry import Inquiry, Invariant
 
 
-class Arrival:
+class Arrival(Invariant):
     """I1, V1 and I18, judged by the last look, if the history has one."""
 
     def __init__(self, inquiry: Inquiry) -> None:
-        self._inquiry = inquiry
-        self._known = inquiry.known
+        super().__init__(inquiry)
         self._wanted: dict[str, None] = {}
         self._final: dict[str, Read] = {}
         self._counts: CountsRead | None = None
@@ -27,7 +27,8 @@ class Arrival:
     def finish(self, last: Event) -> None:
         self._inquiry.verdict.looked = bool(self._final)
         if self._final:
-            for id in self._wanted:
+            stored = {id: None for id, job in self._known.jobs.items() if job.created and job.push}
+            for id in {**self._wanted, **stored}:
                 self._arrived(last, id)
         if self._final and self._counts is not None:
             self._agree(last, self._counts)
@@ -59,7 +60,9 @@ class Arrival:
             self._inquiry.found("I18", last, text)
         dead = sum(read.dead for read in self._final.values())
         if dead != counts.dead:
-            self._inquiry.found("I18", last, f"the counts say {counts.dead} dead letters, the records {dead}")
+            self._inquiry.found(
+                "I18", last, f"the counts say {count(counts.dead, 'dead letter')}, the records {dead}"
+            )
         gone = sum(
             read.state is None and bool(self._known.job(id).created) for id, read in self._final.items()
         )
@@ -69,46 +72,46 @@ class Arrival:
             )
 
 
-class NothingLeft:
+class NothingLeft(Invariant):
     """V2."""
 
     def __init__(self, inquiry: Inquiry) -> None:
-        self._inquiry = inquiry
+        super().__init__(inquiry)
 
     def handlers(self) -> dict[type, Handler]:
         return {Left: self._left}
-
-    def finish(self, last: Event) -> None:
-        pass
 
     def _left(self, event: Event, fact: Left) -> None:
         if fact.count > 0:
             self._inquiry.found("V2", event, f"{fact.count} more {fact.what} than at the beginning")
 
 
-class OnTime:
+class OnTime(Invariant):
     """V4. A delayed job that is due is leased soon, unless a fault was at work in between."""
 
     def __init__(self, inquiry: Inquiry) -> None:
-        self._inquiry = inquiry
-        self._known = inquiry.known
+        super().__init__(inquiry)
+        self._paused: set[str] = set()
 
     def handlers(self) -> dict[type, Handler]:
-        return {Leased: self._leased}
-
-    def finish(self, last: Event) -> None:
-        pass
+        return {Leased: self._leased, SteerInvoke: self._steered}
 
     def _leased(self, event: Event, fact: Leased) -> None:
         allowed = self._inquiry.rules.lateness
         job = self._known.job(fact.id)
         delayed = job.due is not None and job.push is not None and job.due > job.push.mono
+        if fact.queue in self._paused:
+            return
         if allowed is None or not delayed or fact.starts < job.top or job.due is None:
             return
         late = event.mono - job.due
         waited = not any(grip.leased > job.due for grip in job.grips.values())
         if late > allowed and waited and self._inquiry.fault_between(job.due, event.mono) is None:
             self._inquiry.found("V4", event, f"it was leased {late:.3f} seconds after it was due", fact.id)
+
+    def _steered(self, event: Event, fact: SteerInvoke) -> None:
+        """Nobody promises when a job of a queue starts that is paused now and then."""
+        self._paused.add(fact.queue)
 
 
 def _words(states: Counter[int]) -> str:

@@ -1,51 +1,52 @@
-"""I2: only what was enqueued runs. I5: attempts are counted and bounded. I12: nothing runs early. I17: what
-was cancelled does not run."""
+"""I2: only what was enqueued is there, and runs. I5: attempts are counted and bounded. I12: nothing runs early. I17:
+what was cancelled does not run."""
 
 from __future__ import annotations
 
-from noria.testing.events import Effect, Event, Leased, Read, RunStart, SettleEnd
+from noria.model.wording import count
+from noria.testing.events import Effect, Event, Leased, PushEnd, Read, RunStart, SettleEnd
 from noria.testing.facts import COUNTED, Handler
-from noria.testing.inquiry import Inquiry
+from noria.testing.inquiry import Inquiry, Invariant
 
 
-class OnlyEnqueued:
-    """I2."""
+class OnlyEnqueued(Invariant):
+    """I2. A job is there if a call that enqueued it may have been done: no failed call leaves one."""
 
     def __init__(self, inquiry: Inquiry) -> None:
-        self._inquiry = inquiry
-        self._known = inquiry.known
+        super().__init__(inquiry)
         self._told: set[str] = set()
 
     def handlers(self) -> dict[type, Handler]:
-        return {Leased: self._seen, RunStart: self._seen, Effect: self._seen}
+        seen = (Leased, RunStart, Effect, Read)
+        return {PushEnd: self._pushed, **dict.fromkeys(seen, self._seen)}
 
-    def finish(self, last: Event) -> None:
-        pass
+    def _seen(self, event: Event, fact: Leased | RunStart | Effect | Read) -> None:
+        if not self._known.job(fact.id).asks and not (isinstance(fact, Read) and fact.state is None):
+            self._ghost(event, fact.id, "a job that nobody enqueued is there")
 
-    def _seen(self, event: Event, fact: Leased | RunStart | Effect) -> None:
-        if self._known.job(fact.id).push is None and fact.id not in self._told:
-            self._told.add(fact.id)
-            self._inquiry.found("I2", event, "a job that nobody enqueued is worked on", fact.id)
+    def _pushed(self, event: Event, fact: PushEnd) -> None:
+        """A call that might have enqueued it did not, after all."""
+        job = self._known.job(fact.id)
+        if fact.end == "fail" and job.asks == 1 and (job.created or job.grips):
+            self._ghost(event, fact.id, "it is there although every call to enqueue it has failed")
+
+    def _ghost(self, event: Event, id: str, text: str) -> None:
+        if id not in self._told:
+            self._told.add(id)
+            self._inquiry.found("I2", event, text, id)
 
 
-class Attempts:
+class Attempts(Invariant):
     """I5. Within one life of a job, attempts are 1, 2, 3, ... and end at its budget."""
-
-    def __init__(self, inquiry: Inquiry) -> None:
-        self._inquiry = inquiry
-        self._known = inquiry.known
 
     def handlers(self) -> dict[type, Handler]:
         return {Leased: self._leased, RunStart: self._run, SettleEnd: self._settled, Read: self._read}
-
-    def finish(self, last: Event) -> None:
-        pass
 
     def _leased(self, event: Event, fact: Leased) -> None:
         self._number(event, fact.id, fact.starts, fact.spent + 1)
         asked = self._known.job(fact.id).pushed
         if asked and fact.crashes >= asked.crash_budget:
-            text = f"leased after {fact.crashes} crashes, its budget is {asked.crash_budget}"
+            text = f"leased after crash number {fact.crashes}, its budget is {asked.crash_budget}"
             self._inquiry.found("I5", event, text, fact.id)
 
     def _run(self, event: Event, fact: RunStart) -> None:
@@ -60,40 +61,34 @@ class Attempts:
         if not job.counted + 1 <= attempt <= most:
             wanted = str(most) if most == job.counted + 1 else f"{job.counted + 1} to {most}"
             self._inquiry.found("I5", event, f"this is attempt {attempt}, it should be {wanted}", id)
-        elif attempt > asked.attempts:
-            self._inquiry.found("I5", event, f"this is attempt {attempt} of {asked.attempts}", id)
+        elif attempt > job.attempts:
+            self._inquiry.found("I5", event, f"this is attempt {attempt} of {job.attempts}", id)
 
     def _settled(self, event: Event, fact: SettleEnd) -> None:
         job = self._known.job(fact.id)
         accepted = fact.verdict == "ok" and fact.outcome in COUNTED
         if accepted and job.pushed and job.counted + 1 > job.pushed.attempts and not job.lives:
-            text = f"{job.counted + 1} attempts were counted, {job.pushed.attempts} were allowed"
+            text = f"{count(job.counted + 1, 'attempt')} counted, {job.pushed.attempts} allowed"
             self._inquiry.found("I5", event, text, fact.id)
 
     def _read(self, event: Event, fact: Read) -> None:
-        asked = self._known.job(fact.id).pushed
+        job = self._known.job(fact.id)
+        asked = job.pushed
         if fact.state is None or asked is None:
             return
-        if fact.spent > asked.attempts or fact.crashes > asked.crash_budget:
+        if fact.spent > job.attempts or fact.crashes > asked.crash_budget:
             text = (
-                f"the record counts {fact.spent} attempts of {asked.attempts} and {fact.crashes} crashes of "
+                f"the record counts attempt {fact.spent} of {job.attempts} and crash {fact.crashes} of "
                 f"{asked.crash_budget}"
             )
             self._inquiry.found("I5", event, text, fact.id)
 
 
-class NotEarly:
+class NotEarly(Invariant):
     """I12. By the monotonic clock, from the moment at which the delay was asked for."""
-
-    def __init__(self, inquiry: Inquiry) -> None:
-        self._inquiry = inquiry
-        self._known = inquiry.known
 
     def handlers(self) -> dict[type, Handler]:
         return {Leased: self._seen, RunStart: self._seen}
-
-    def finish(self, last: Event) -> None:
-        pass
 
     def _seen(self, event: Event, fact: Leased | RunStart) -> None:
         job = self._known.job(fact.id)
@@ -105,18 +100,11 @@ class NotEarly:
             job.due = None
 
 
-class CancelledStays:
+class CancelledStays(Invariant):
     """I17. Once a job that did not run was cancelled, no valid start of it begins."""
-
-    def __init__(self, inquiry: Inquiry) -> None:
-        self._inquiry = inquiry
-        self._known = inquiry.known
 
     def handlers(self) -> dict[type, Handler]:
         return {Leased: self._seen, RunStart: self._seen}
-
-    def finish(self, last: Event) -> None:
-        pass
 
     def _seen(self, event: Event, fact: Leased | RunStart) -> None:
         job = self._known.job(fact.id)

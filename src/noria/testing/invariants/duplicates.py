@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from noria.model.outcome import Outcome
-from noria.testing.events import Effect, Event
+from noria.testing.events import Effect, Event, Fault
 from noria.testing.facts import Grip, Handler
-from noria.testing.inquiry import Inquiry
+from noria.testing.inquiry import Invariant
 
 
-class Explained:
+class Explained(Invariant):
     """Execution is at least once; each time beyond the first needs a cause that the history shows."""
-
-    def __init__(self, inquiry: Inquiry) -> None:
-        self._inquiry = inquiry
-        self._known = inquiry.known
 
     def handlers(self) -> dict[type, Handler]:
         return {Effect: self._effect}
-
-    def finish(self, last: Event) -> None:
-        pass
 
     def _effect(self, event: Event, fact: Effect) -> None:
         job = self._known.job(fact.id)
@@ -49,8 +42,17 @@ class Explained:
             return ""
         if older.asked and older.asked_as != Outcome.SUCCEEDED:
             return Outcome(older.asked_as).word  # nobody told yet that it was done
-        begin = older.leased or older.ran or older.effect
-        fault = self._inquiry.fault_between(begin, event.mono, older.proc)
+        # Its session may have ended while the answer was on its way: what was at work then explains it too. So does
+        # what kept the session silent before, if it has not been heard of since.
+        begin = older.since or older.leased or older.ran or older.effect
+        heard = self._known.session(older.session).heard
+        begin = begin if heard is None else min(begin, heard)
+        fault = self._inquiry.fault_between(begin, event.mono, older.proc, _may_repeat)
         if fault is not None:
             return f"{fault.what} {fault.target}".strip()
         return "refused renewal" if self._known.session(older.session).lost else ""
+
+
+def _may_repeat(fault: Fault) -> bool:
+    """Of faults of single calls, those that may cost a worker its job: an end unheard, a session not heard of."""
+    return fault.call in ("", "open", "settle", "renew") or fault.what == "cancelled"

@@ -5,30 +5,25 @@ from __future__ import annotations
 
 from noria.testing.events import EndEnd, Event, Leased, SettleEnd, SettleInvoke
 from noria.testing.facts import Grip, Handler, Job
-from noria.testing.inquiry import Inquiry
+from noria.testing.inquiry import Inquiry, Invariant
 
 
-class OneHolder:
+class OneHolder(Invariant):
     """I6. Holding lasts from a lease that was heard to the first call that may have ended it."""
-
-    def __init__(self, inquiry: Inquiry) -> None:
-        self._inquiry = inquiry
-        self._known = inquiry.known
 
     def handlers(self) -> dict[type, Handler]:
         return {Leased: self._leased, SettleEnd: self._settle_end, EndEnd: self._end_end}
 
-    def finish(self, last: Event) -> None:
-        pass
-
     def _leased(self, event: Event, fact: Leased) -> None:
         job = self._known.job(fact.id)
-        new = Grip(fact.session, fact.starts)
+        recalled = self._known.session(fact.session).may_have_recalled(fact.id, fact.since)
+        new = Grip(fact.session, fact.starts, recalled=recalled)
         for other in job.grips.values():
             if not other.leased:
                 continue
             if other.starts == fact.starts:
-                self._overlap(event, job, other, new)
+                if not forgotten(self._inquiry, other, event):
+                    self._overlap(event, job, other, new)
                 continue
             older = other if other.starts < fact.starts else new
             if not self._known.may_be_over(older):
@@ -68,19 +63,20 @@ class OneHolder:
         self._inquiry.found("I6", event, text, job.id, sessions=(one.session, other.session))
 
 
-class Fenced:
+def forgotten(inquiry: Inquiry, grip: Grip, now: Event) -> bool:
+    """Whether the server has been started anew since a lease, which need not have survived that: see the contract."""
+    return inquiry.fault_between(grip.since, now.mono, fits=lambda fault: fault.what == "restart") is not None
+
+
+class Fenced(Invariant):
     """I4. What was known when a settle was asked for decides what may be answered."""
 
     def __init__(self, inquiry: Inquiry) -> None:
-        self._inquiry = inquiry
-        self._known = inquiry.known
+        super().__init__(inquiry)
         self._asked: dict[tuple[str, int, str, int], str] = {}
 
     def handlers(self) -> dict[type, Handler]:
         return {SettleInvoke: self._invoke, SettleEnd: self._end}
-
-    def finish(self, last: Event) -> None:
-        pass
 
     def _invoke(self, event: Event, fact: SettleInvoke) -> None:
         self._asked[event.proc, fact.session, fact.id, fact.starts] = self._why_stale(fact)
@@ -106,12 +102,12 @@ class Fenced:
             text = f"two settles of {start} were accepted"
         elif fact.verdict == "already" and grip.asked <= 1 and grip.accepted is None:
             text = f"the first settle of {start} was told that it had been done already"
-        elif fact.verdict == "stale" and not why and not self._may_be_stale(fact, grip):
+        elif fact.verdict == "stale" and not why and not self._may_be_stale(event, fact, grip):
             text = f"{start} was valid, and its settle was refused"
         if text:
             self._inquiry.found("I4", event, text, fact.id, sessions=(fact.session,))
 
-    def _may_be_stale(self, fact: SettleEnd, grip: Grip) -> bool:
+    def _may_be_stale(self, event: Event, fact: SettleEnd, grip: Grip) -> bool:
         job = self._known.job(fact.id)
         over = self._known.session(fact.session).may_be_over or grip.recalled or grip.invoked > 1
-        return over or job.top > fact.starts or not grip.leased
+        return over or job.top > fact.starts or not grip.leased or forgotten(self._inquiry, grip, event)

@@ -7,22 +7,18 @@ from noria.model.outcome import Outcome
 from noria.model.state import State
 from noria.testing.events import Event, OutcomeSeen, Read
 from noria.testing.facts import Grip, Handler
-from noria.testing.inquiry import Inquiry
+from noria.testing.inquiry import Inquiry, Invariant
 
 
-class Earned:
+class Earned(Invariant):
     """I3. A record that says "succeeded" names a start whose handler had its effect and said so."""
 
     def __init__(self, inquiry: Inquiry) -> None:
-        self._inquiry = inquiry
-        self._known = inquiry.known
+        super().__init__(inquiry)
         self._seen: set[tuple[str, int, int]] = set()
 
     def handlers(self) -> dict[type, Handler]:
         return {Read: self._read}
-
-    def finish(self, last: Event) -> None:
-        pass
 
     def _read(self, event: Event, fact: Read) -> None:
         key = (fact.id, fact.session, fact.starts)
@@ -46,18 +42,11 @@ class Earned:
         return ""
 
 
-class Readable:
+class Readable(Invariant):
     """I13. After anybody was told of a success, everybody reads it, and one and the same value."""
-
-    def __init__(self, inquiry: Inquiry) -> None:
-        self._inquiry = inquiry
-        self._known = inquiry.known
 
     def handlers(self) -> dict[type, Handler]:
         return {Read: self._read, OutcomeSeen: self._hinted}
-
-    def finish(self, last: Event) -> None:
-        pass
 
     def _read(self, event: Event, fact: Read) -> None:
         if fact.state != State.SUCCEEDED or not fact.whole:
@@ -82,18 +71,11 @@ class Readable:
             )
 
 
-class DeadLetters:
+class DeadLetters(Invariant):
     """I14. Every failed job is a dead letter with a reason until somebody deals with it, and no other is."""
-
-    def __init__(self, inquiry: Inquiry) -> None:
-        self._inquiry = inquiry
-        self._known = inquiry.known
 
     def handlers(self) -> dict[type, Handler]:
         return {Read: self._read}
-
-    def finish(self, last: Event) -> None:
-        pass
 
     def _read(self, event: Event, fact: Read) -> None:
         if fact.state is None:

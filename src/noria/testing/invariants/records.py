@@ -5,11 +5,11 @@ from __future__ import annotations
 from msgspec import Struct
 
 from noria.model.outcome import Outcome
-from noria.model.state import MOVES, State
+from noria.model.state import FINAL, MOVES, State, can
 from noria.model.state import Event as Move
 from noria.testing.events import AlterEnd, AlterInvoke, Event, Leased, Read, SettleEnd
 from noria.testing.facts import Handler, Job
-from noria.testing.inquiry import Inquiry
+from noria.testing.inquiry import Inquiry, Invariant
 
 _MOVES_OF: dict[Outcome, tuple[Move, ...]] = {
     Outcome.SUCCEEDED: ("succeed",),
@@ -29,7 +29,13 @@ LEGAL_ENDS = frozenset(
 STEPS = frozenset((int(before), int(after)) for (before, _), afters in MOVES.items() for after in afters)
 """Pairs of states that one move may join."""
 
-_ALTERABLE = {"retry": {State.FAILED, State.CANCELLED, State.EXPIRED}, "discard": {State.FAILED}}
+_ALTERABLE: dict[str, frozenset[State]] = {
+    "cancel": frozenset({State.CANCELLED}),
+    "retry": frozenset(state for state in FINAL if can(state, "operator retry")),
+    "discard": frozenset({State.FAILED}),
+    "erase": FINAL,
+}
+"""Ended jobs that a change may be done to."""
 
 
 class Best(Struct, frozen=True):
@@ -40,12 +46,11 @@ class Best(Struct, frozen=True):
     mono: float
 
 
-class Moves:
+class Moves(Invariant):
     """I7, and the part of I1 that can be seen at any time."""
 
     def __init__(self, inquiry: Inquiry) -> None:
-        self._inquiry = inquiry
-        self._known = inquiry.known
+        super().__init__(inquiry)
         self._best: dict[str, Best] = {}
         self._found: dict[tuple[str, str], int | None] = {}
 
@@ -57,9 +62,6 @@ class Moves:
             AlterEnd: self._altered,
             Read: self._read,
         }
-
-    def finish(self, last: Event) -> None:
-        pass
 
     def _leased(self, event: Event, fact: Leased) -> None:
         job = self._known.job(fact.id)
@@ -84,12 +86,20 @@ class Moves:
 
     def _altered(self, event: Event, fact: AlterEnd) -> None:
         before = self._found.pop((event.proc, fact.id), None)
-        if fact.status != "done" or before is None:
+        if fact.status != "done":
             return
-        allowed = _ALTERABLE.get(fact.change, {State.CANCELLED})
-        if before not in allowed:
+        if before is None:
+            self._was_live(event, fact)
+        elif before not in _ALTERABLE.get(fact.change, frozenset()):
             text = f"{fact.change} was done although the job was {_word(before)}"
             self._inquiry.found("I7", event, text, fact.id)
+
+    def _was_live(self, event: Event, fact: AlterEnd) -> None:
+        job = self._known.job(fact.id)
+        if fact.change in ("erase", "discard") and not self._known.may_be_final(job, event.wall):
+            self._inquiry.found(
+                "I7", event, f"{fact.change} was done although the job had not ended", fact.id
+            )
 
     def _read(self, event: Event, fact: Read) -> None:
         job = self._known.job(fact.id)
@@ -126,7 +136,11 @@ class Moves:
         kept = asked.keep if asked else None
         if not self._known.may_be_final(job, event.wall):
             return False
-        return self._inquiry.rules.prunes or (kept is not None and event.mono >= job.created + kept)
+        return (
+            job.erased
+            or self._inquiry.rules.prunes
+            or (kept is not None and event.mono >= job.created + kept)
+        )
 
 
 def _word(state: int) -> str:

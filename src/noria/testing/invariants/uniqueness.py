@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from noria.testing.events import AlterEnd, Event, PushEnd, PushInvoke
 from noria.testing.facts import Handler, Job
-from noria.testing.inquiry import Inquiry
+from noria.testing.inquiry import Inquiry, Invariant
 
 Key = tuple[str, str]
 
 
-class Unique:
+class Unique(Invariant):
     """I10."""
 
     def __init__(self, inquiry: Inquiry) -> None:
-        self._inquiry = inquiry
-        self._known = inquiry.known
+        super().__init__(inquiry)
         self._holders: dict[Key, list[Job]] = {}
         self._asked: dict[tuple[str, str], float] = {}
 
     def handlers(self) -> dict[type, Handler]:
         return {PushInvoke: self._invoke, PushEnd: self._pushed, AlterEnd: self._altered}
-
-    def finish(self, last: Event) -> None:
-        pass
 
     def _invoke(self, event: Event, fact: PushInvoke) -> None:
         if fact.unique is not None:

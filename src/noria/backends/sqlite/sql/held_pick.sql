@@ -4,8 +4,8 @@
 -- Locks: reads only; the write transaction it runs in keeps the answer true.
 -- Safe to repeat: yes.
 SELECT json_group_array(json_array(
-    1, lower(hex(id)), starts, queue, reply, cancelling, spent, attempts, crashes,
-    crash_budget, releases, snoozes, rank, priority, due, expires, deadline, began
+    1, lower(hex(id)), starts, queue, task, reply, CASE WHEN cancelling THEN coalesce(change ->> 'note', '') END,
+    spent, attempts, crashes, crash_budget, releases, snoozes, rank, priority, due, expires, deadline, began
 )) FROM (
     SELECT * FROM jobs INDEXED BY held
     WHERE session = ?1 AND state = 3

@@ -4,6 +4,7 @@
 --     alive: whether the session is open;
 --     moving: whether time has moved something in these queues that must be promoted, or anywhere that must expire;
 --     next_due: when the next job of these queues becomes due, or null;
+--     paused: JSON [queue, …], of all that are;
 --     lines: JSON, for each queue and lane [parked, ready, suspects], each [[rank, id as hex], …]; ready in order
 --         of rank, parked those of the session's tasks.
 -- Locks: reads only.
@@ -22,6 +23,7 @@ SELECT
             SELECT min(due) FROM jobs INDEXED BY due WHERE queue = w.value ->> 0 AND state IN (1, 6)
         )) FROM jsonb_each(?1) AS w
     ) AS next_due,
+    (SELECT json_group_array(queue) FROM pauses WHERE until IS NULL OR until > ?3) AS paused,
     (
         SELECT json_group_array(json_array(
             json(CASE WHEN EXISTS (SELECT 1 FROM jobs INDEXED BY parked_since WHERE state = 7) THEN (

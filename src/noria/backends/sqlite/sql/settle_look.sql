@@ -15,7 +15,8 @@ SELECT
             WHEN j.id IS NULL OR +j.session <> ?2 OR +j.starts <> e.value ->> 1
                 THEN json_array(0, e.value ->> 0, e.value ->> 1)
             ELSE json_array(
-                CASE +j.state WHEN 3 THEN 1 ELSE 2 END, e.value ->> 0, e.value ->> 1, j.queue, j.reply, j.cancelling,
+                CASE +j.state WHEN 3 THEN 1 ELSE 2 END, e.value ->> 0, e.value ->> 1, j.queue, j.task, j.reply,
+                CASE WHEN j.cancelling THEN coalesce(j.change ->> 'note', '') END,
                 j.spent, j.attempts, j.crashes, j.crash_budget, j.releases, j.snoozes, j.rank, j.priority, j.due,
                 j.expires, j.deadline, j.began
             )

@@ -1,0 +1,129 @@
+"""Leasing: look at what is free and lock it, let time move what it must, choose, take."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from noria.backends.bells import Haul
+from noria.backends.postgres import transaction as postgres
+from noria.backends.postgres.marks import FRONT
+from noria.backends.sql import lease
+from noria.backends.sql.choice import Line, choose
+from noria.backends.sql.lease import Taken
+from noria.backends.sql.passage import expire, promote
+from noria.backends.sql.rows import Held, decode, encode
+from noria.backends.sql.settings import LEASE_BYTES
+from noria.backends.sql.transaction import Transaction
+from noria.backends.units import seconds_or_none
+from noria.model.job import Lane
+from noria.model.limits import MAX_BATCH
+
+_EMPTY: Final = Line([], [], [])
+
+
+@dataclass(slots=True)
+class Take(lease.Take):
+    """The call."""
+
+    def run(self, work: Transaction) -> Callable[[], Taken]:
+        """Take jobs, as `Queue.lease` promises, without waiting for any."""
+        assert isinstance(work, postgres.Transaction), "of a connection of ours"
+        sizes = [min(want.now + want.ahead, self.limit) for want in self.wants]
+        ahead = _look_from_marks(work, self, sizes)
+        look = ahead or _look_from_front(work, self, sizes)
+        if look.alive and look.moving:
+            promote(work, sorted({want.queue for want in self.wants}), MAX_BATCH)
+            expire(work, MAX_BATCH)
+            ahead, look = None, _look(work, self, sizes)
+        if look.alive and _could_share(self, look, sizes):
+            look = _look(work, self, [self.limit] * len(sizes), ahead=ahead is not None)
+        chosen = choose(self.wants, look.lines, self.limit) if look.alive else []
+        if not chosen:
+            return lambda: self._taken(look, sizes, work.now, [])
+        # It need not be heard before the commit, with which it goes out.
+        row = work.later("lease_take", encode(chosen), self.session, work.now, LEASE_BYTES)
+        return lambda: self._taken(look, sizes, work.now, decode(row()[0], list[Held]))
+
+    def finish(self, raw: Any) -> Haul:
+        """What was taken, once that is known."""
+        return lease.Take.finish(self, raw())
+
+    def _taken(self, look: _Look, sizes: Sequence[int], now: int, held: list[Held]) -> Taken:
+        # Some may be left out because their time is over, or somebody is just changing them.
+        everything = len(held) == look.standing < self.limit and not (
+            look.moving or look.suspicious or look.full(sizes) or look.contended
+        )
+        return Taken(held, look.seconds_to_due(now), everything, look.suspicious, look.contended)
+
+
+@dataclass(slots=True)
+class _Look:
+    alive: bool
+    moving: bool
+    next_due: int | None
+    lines: list[Line]
+    contended: bool
+
+    @property
+    def standing(self) -> int:
+        return sum(len(line.parked) + len(line.ready) + len(line.suspects) for line in self.lines)
+
+    @property
+    def suspicious(self) -> bool:
+        return any(line.suspects for line in self.lines)
+
+    def full(self, sizes: Sequence[int]) -> bool:
+        """Whether a line gave as many as it was asked for, and so may go on."""
+        return any(
+            max(len(line.parked), len(line.ready)) >= size
+            for line, size in zip(self.lines, sizes, strict=True)
+        )
+
+    def seconds_to_due(self, now: int) -> float | None:
+        return seconds_or_none(None if self.next_due is None else max(0, self.next_due - now))
+
+
+def _look_from_marks(work: postgres.Transaction, call: Take, sizes: Sequence[int]) -> _Look | None:
+    """A look that spares what is in the way at the front, if that pays and finds enough."""
+    if not work.marks.skipping:
+        return None
+    look = _look(work, call, sizes, ahead=True)
+    return look if look.full(sizes) or not look.alive else None
+
+
+def _look_from_front(work: postgres.Transaction, call: Take, sizes: Sequence[int]) -> _Look:
+    marks, began = work.marks, work.marks.now
+    look = _look(work, call, sizes)
+    seconds = marks.now - began
+    if marks.asks(seconds):
+        marks.told(work.row("ready_dead")[0], seconds)
+    return look
+
+
+def _look(work: postgres.Transaction, call: Take, sizes: Sequence[int], *, ahead: bool = False) -> _Look:
+    marks, places = work.marks, [(want.queue, want.lane) for want in call.wants]
+    starts = [marks.of(place) if ahead else FRONT for place in places]
+    wants = encode([(*place, size, start) for place, size, start in zip(places, sizes, starts, strict=True)])
+    alive, moving, next_due, paused, found, contended = work.row("lease_look", wants, call.session, work.now)
+    held_up = decode(paused, set[str])
+    lines = decode(found, list[Line])
+    for place, line in zip(places, lines, strict=True):
+        marks.found(place, line)
+    if held_up:
+        pairs = zip(call.wants, lines, strict=True)
+        lines = [_EMPTY if want.queue in held_up else line for want, line in pairs]
+    return _Look(bool(alive), bool(moving), next_due, lines, bool(contended) and not held_up)
+
+
+def _could_share(call: Take, look: _Look, sizes: Sequence[int]) -> bool:
+    """Whether one line of a lane is short of jobs, and another may have more than it was asked for."""
+    short: defaultdict[Lane, bool] = defaultdict(bool)
+    full: defaultdict[Lane, bool] = defaultdict(bool)
+    for want, line, size in zip(call.wants, look.lines, sizes, strict=True):
+        found = len(line.parked) + len(line.ready)
+        short[want.lane] |= found < size
+        full[want.lane] |= found >= size and size < call.limit
+    return any(short[lane] and full[lane] for lane in short)

@@ -1,0 +1,9 @@
+-- Ids of dead letters in order.
+-- In: 1 only ids beyond this one; 2 how many; 3 whether the oldest come first. Out: one row, JSON [id as hex, …].
+-- Locks: reads only.
+-- Safe to repeat: yes.
+SELECT coalesce(json_agg(noria.hex(id)), '[]') FROM (
+    (SELECT id FROM noria.letters WHERE NOT $3::boolean AND id < $1::uuid ORDER BY id DESC LIMIT $2::bigint)
+    UNION ALL
+    (SELECT id FROM noria.letters WHERE $3::boolean AND id > $1::uuid ORDER BY id LIMIT $2::bigint)
+) AS portion

@@ -1,0 +1,10 @@
+-- Jobs by task and state.
+-- In: 1 JSON [id as hex, …]. Out: one row, JSON [[task, state, n], …].
+-- Locks: reads only.
+-- Safe to repeat: yes.
+SELECT coalesce(json_agg(json_build_array(task, state, n)), '[]') FROM (
+    SELECT j.task, j.state, count(*) AS n
+    FROM jsonb_array_elements_text($1::jsonb) AS e (id) JOIN noria.jobs AS j ON j.id = e.id::uuid
+        AND j.id = ANY (ARRAY(SELECT f.id::uuid FROM jsonb_array_elements_text($1::jsonb) AS f (id)))
+    GROUP BY j.task, j.state
+) AS kin

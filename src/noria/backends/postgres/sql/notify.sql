@@ -1,0 +1,6 @@
+-- Send hints to other processes.
+-- In: 1 JSON [[channel of PostgreSQL, payload], …]. Out: one row (nothing).
+-- Locks: the queue of notifications, for the moment of the commit.
+-- Safe to repeat: yes; a hint may come twice.
+SELECT count(pg_notify(v ->> 0, v ->> 1)), set_config('synchronous_commit', 'off', true)
+FROM jsonb_array_elements($1::jsonb) AS e (v)

@@ -1,0 +1,36 @@
+-- Store new jobs; those whose id is stored, or whose unique key a live job has, are left out.
+-- In: 1 JSON [[id, state, queue, task, lane, rank, priority, due, attempts, crash_budget, codec, body as text,
+--     body as hex, reply, unique_key, extras, keep, expires, deadline, lapse], …], ids as hex; what is missing at the
+--     end of a row is null. 2 now.
+-- Out: one row, nothing if all are stored, else JSON [id as hex, …] of those that are.
+-- Locks: the new rows; it waits for others that are storing the same id or key.
+-- Safe to repeat: yes; the second time every id is taken.
+WITH given AS MATERIALIZED (
+    SELECT
+        (v ->> 0)::uuid AS id, (v ->> 1)::smallint AS state, v ->> 2 AS queue, v ->> 3 AS task,
+        (v ->> 4)::smallint AS lane, (v ->> 5)::bigint AS rank, (v ->> 6)::integer AS priority,
+        (v ->> 7)::bigint AS due, (v ->> 8)::bigint AS attempts, (v ->> 9)::bigint AS crash_budget,
+        v ->> 10 AS codec, v ->> 11 AS body, decode(v ->> 12, 'hex') AS body_bytes, v ->> 13 AS reply,
+        v ->> 14 AS unique_key, v ->> 15 AS extras, (v ->> 16)::bigint AS keep, (v ->> 17)::bigint AS expires,
+        (v ->> 18)::bigint AS deadline, (v ->> 19)::bigint AS lapse
+    FROM jsonb_array_elements($1::jsonb) AS e (v)
+), stored AS (
+    INSERT INTO noria.jobs (
+        id, state, queue, task, lane, rank, priority, due, attempts, crash_budget, codec, body, body_bytes, reply,
+        unique_key, live_key, extras, correlation_id, keep, expires, deadline, lapse, created
+    )
+    SELECT
+        id, state, queue, task, lane, rank, priority, due, attempts, crash_budget, codec, body, body_bytes, reply,
+        unique_key, unique_key, extras,
+        CASE WHEN extras LIKE '%"correlation_id"%' THEN nullif(noria.peek(extras, 'correlation_id'), '') END,
+        keep, expires, deadline, lapse, $2::bigint
+    FROM given
+    ON CONFLICT DO NOTHING
+    RETURNING id, state, queue, lane, rank, due
+), ready AS (
+    INSERT INTO noria.ready (queue, lane, suspect, rank, id)
+    SELECT queue, lane, false, rank, id FROM stored WHERE state = 2
+), due AS (
+    INSERT INTO noria.due (queue, at, id) SELECT queue, due, id FROM stored WHERE state = 1
+)
+SELECT CASE WHEN count(*) < (SELECT count(*) FROM given) THEN coalesce(json_agg(noria.hex(id)), '[]') END FROM stored

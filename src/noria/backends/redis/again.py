@@ -1,0 +1,51 @@
+"""Jobs that are to run again, or sooner than they would: retry and run."""
+
+from __future__ import annotations
+
+from msgspec import structs
+
+from noria.backends.redis import waiting
+from noria.backends.redis.answers import Answer, Case, changed
+from noria.backends.redis.heads import NEVER
+from noria.backends.units import millis
+from noria.model.job import rank
+from noria.model.state import State, can
+
+_WAITS = (State.QUEUED, State.SCHEDULED)
+
+
+def retry(case: Case) -> Answer:
+    """Queue an ended job again, unless a live job has taken its key meanwhile; that is seen when it is written."""
+    if case.state in _WAITS and case.head.untouched and case.seen.change == changed(case.change):
+        return case.done()
+    if not can(case.state, "operator retry"):
+        return case.refused()
+    head, change = case.head, case.change
+    due = case.now + millis(change.delay)
+    fresh = structs.replace(
+        head,
+        state=int(State.SCHEDULED if change.delay > 0 else State.QUEUED),
+        dead=0,
+        cancelling=0,
+        finished=NEVER,
+        due=float(due),
+        rank=float(rank(due / 1000, head.priority)),
+        expires=NEVER,
+        deadline=NEVER,
+        attempts=head.attempts if change.attempts is None else change.attempts,
+        spent=0,
+        crashes=0,
+        releases=0,
+        snoozes=0,
+    )
+    parts = {"why": False, "result": False, **waiting.new_body(case)}
+    return case.done(case.write(fresh, parts, wake=True))
+
+
+def run(case: Case) -> Answer:
+    """Let a job run now that waits for its time."""
+    if case.state in (State.QUEUED, State.RUNNING):
+        return case.done()
+    if not can(case.state, "operator run"):
+        return case.refused()
+    return case.done(case.write(waiting.due_at(case.head, case.now, case.now), wake=True))

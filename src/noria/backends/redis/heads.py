@@ -1,0 +1,111 @@
+"""Heads of jobs: all that changes with the state of a job, packed. The same layout stands in `lua/lib/heads.lua`."""
+
+from __future__ import annotations
+
+import math
+from struct import Struct as Layout
+from typing import Final
+
+from msgspec import Struct, structs
+
+from noria.model.limits import SUSPECT_AT
+from noria.model.outcome import Tally
+from noria.model.state import State
+
+NEVER: Final = math.inf
+"""A time or duration that there is none of."""
+
+ERASED: Final = 20
+"""Stored in place of a state where a record was erased: for a while it still answers those who repeat a call."""
+
+_LAYOUT: Final = Layout("<BBBBBBxxIIddddddddiIIIIII")
+_TEXTS: Final = 6
+_pack, _unpack, _size = _LAYOUT.pack, _LAYOUT.unpack_from, _LAYOUT.size
+
+
+class Head(Struct, gc=False):
+    """A head: numbers in the order of the layout, then texts. Times and durations are in milliseconds.
+
+    Attributes:
+        keyed: whether it has a unique key; taken: its last start was taken from its session.
+        session: of its last start, in decimal; empty if it never was leased.
+        reply, unique, correlation: empty if there is none.
+    """
+
+    state: int = 0
+    lane: int = 0
+    dead: int = 0
+    cancelling: int = 0
+    keyed: int = 0
+    taken: int = 0
+    starts: int = 0
+    version: int = 1
+    began: float = NEVER
+    finished: float = NEVER
+    due: float = NEVER
+    rank: float = 0.0
+    created: float = 0.0
+    expires: float = NEVER
+    deadline: float = NEVER
+    keep: float = NEVER
+    priority: int = 0
+    attempts: int = 1
+    crash_budget: int = 1
+    spent: int = 0
+    crashes: int = 0
+    releases: int = 0
+    snoozes: int = 0
+    session: str = ""
+    queue: str = ""
+    task: str = ""
+    reply: str = ""
+    unique: str = ""
+    correlation: str = ""
+
+    @property
+    def begun(self) -> bool:
+        """Whether a start of it counts in any way, so that it need not start by `expires` any more."""
+        return self.spent + self.crashes + self.snoozes > 0
+
+    @property
+    def untouched(self) -> bool:
+        """Whether nothing has happened to it since it was queued."""
+        return self.spent + self.crashes + self.releases + self.snoozes == 0
+
+    @property
+    def tally(self) -> Tally:
+        """Its counters."""
+        return Tally(self.spent, self.attempts, self.crashes, self.crash_budget, self.releases, self.snoozes)
+
+    @property
+    def suspect(self) -> bool:
+        """Whether it runs apart from other suspects."""
+        return self.crashes >= SUSPECT_AT
+
+
+def texts(*values: str) -> bytes:
+    """The texts at the end of a head.
+
+    Raises:
+        ValueError: one of them cannot stand there.
+    """
+    packed = "\0".join((*values, "")).encode()
+    if packed.count(b"\0") != _TEXTS:
+        raise ValueError("one of its texts has a NUL in it")
+    return packed
+
+
+def pack(head: Head) -> bytes:
+    """A head as it is stored."""
+    values = structs.astuple(head)
+    return _pack(*values[:-_TEXTS]) + texts(*values[-_TEXTS:])
+
+
+def unpack(packed: bytes) -> Head:
+    """A stored head."""
+    return Head(*_unpack(packed), *packed[_size:-1].decode().split("\0"))
+
+
+def is_live(head: Head) -> bool:
+    """Whether it has not ended."""
+    return head.state < State.SUCCEEDED

@@ -1,0 +1,197 @@
+#!lua flags=allow-oom
+-- Let time move what it must, choose jobs for a session, and hand them to it: one step.
+-- Needs: start, heads, gather, places, passage
+-- In: ARGV[3] session; ARGV[4] how many at most; ARGV[5] how many bytes of bodies, unless the first has more; ARGV[6] and
+--     ARGV[7] the failures of jobs that expire and that miss their deadline, as JSON; ARGV[8] for how long these are kept;
+--     ARGV[9] how many rows time moves at most; then for each want its queue, lane, now, ahead, and 1 if it takes a suspect.
+-- Out: [when the next job of these queues is due or empty, 1 if nothing is left, 1 if suspects may be, then for each job
+--     its id, head, card or null and body].
+-- Locks: the server; the work is bounded by the limit and by ARGV[9].
+-- Safe to repeat: yes; what an unheard call has leased stays leased until it is recalled, or its session ends.
+local session, limit, bytes = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+local PORTION = 50
+local wants = {}
+for at = 10, #ARGV, 5 do
+    wants[#wants + 1] = {
+        queue = ARGV[at], lane = tonumber(ARGV[at + 1]), now = tonumber(ARGV[at + 2]), ahead = tonumber(ARGV[at + 3]),
+        suspect = ARGV[at + 4] == '1',
+    }
+end
+
+-- Byte by byte: the comparison of Lua follows the locale of the server.
+local function before(one, other)
+    if one[1] ~= other[1] then return one[1] < other[1] end
+    for i = 1, 16 do
+        local a, b = one[2]:byte(i), other[2]:byte(i)
+        if a ~= b then return a < b end
+    end
+    return false
+end
+
+-- The first of a line, each as {rank, id}.
+local function first_of(line, n)
+    local found, flat = {}, redis.call('ZRANGE', P .. line, 0, n - 1, 'WITHSCORES')
+    for i = 1, #flat, 2 do found[#found + 1] = {tonumber(flat[i + 1]), flat[i]} end
+    return found
+end
+
+-- The first parked jobs whose tasks this session knows.
+local function first_parked(kind, want, n)
+    local found, begins = {}, kind .. want.lane .. '\0'
+    for _, field in ipairs(redis.call('HKEYS', P .. 'parked:' .. want.queue)) do
+        local task = field:sub(#begins + 1)
+        if field:sub(1, #begins) == begins and redis.call('SISMEMBER', P .. 'tasks:' .. session, task) == 1 then
+            for _, each in ipairs(first_of(parked_line(kind, want.lane, want.queue, task), n)) do
+                found[#found + 1] = each
+            end
+        end
+    end
+    table.sort(found, before)
+    for i = #found, n + 1, -1 do found[i] = nil end
+    return found
+end
+
+local function is_paused(queue)
+    local pause = redis.call('HGET', P .. 'pauses', queue)
+    return pause and select(2, struct.unpack('<dd', pause)) > now
+end
+
+-- What stands in the line of a want: parked jobs and ready jobs, each in order of rank, and the first suspect.
+local function look(want, paused)
+    want.parked, want.ready, want.suspects = {}, {}, {}
+    if paused and is_paused(want.queue) then return end
+    want.ready = first_of(ready_line('q', want.lane, want.queue), limit)
+    want.suspects = first_of(ready_line('x', want.lane, want.queue), 1)
+    if redis.call('EXISTS', P .. 'parked:' .. want.queue) == 1 then
+        want.parked = first_parked('p', want, limit)
+        for _, each in ipairs(first_parked('y', want, 1)) do want.suspects[#want.suspects + 1] = each end
+        table.sort(want.suspects, before)
+    end
+end
+
+-- The place of the suspect among the ready jobs, if it is old enough to start now.
+local function place_of_suspect(want)
+    local suspect = want.suspects[1]
+    if not (want.suspect and suspect) then return nil end
+    local place = 1
+    while want.ready[place] and before(want.ready[place], suspect) do place = place + 1 end
+    return #want.parked + place - 1 < want.now and place or nil
+end
+
+-- The ids to lease. Each want is filled, parked jobs first; what a queue could not fill goes to the other wants of its
+-- lane. Among all of them is at most one suspect, as one of the jobs that are to start now.
+local function choose()
+    local chosen, spare, may_suspect = {}, {}, true
+    for _, want in ipairs(wants) do
+        local place = may_suspect and place_of_suspect(want)
+        if place then
+            table.insert(want.ready, place, want.suspects[1])
+            may_suspect = false
+        end
+        local line = {}
+        for _, each in ipairs(want.parked) do line[#line + 1] = each[2] end
+        for _, each in ipairs(want.ready) do line[#line + 1] = each[2] end
+        local size = math.max(0, math.min(want.now + want.ahead, limit - #chosen))
+        local taken = math.min(size, #line)
+        for i = 1, taken do chosen[#chosen + 1] = line[i] end
+        spare[want.lane] = (spare[want.lane] or 0) + size - taken
+        want.line, want.taken = line, taken
+    end
+    for _, want in ipairs(wants) do
+        local more = math.min(spare[want.lane], limit - #chosen, #want.line - want.taken)
+        for i = want.taken + 1, want.taken + more do chosen[#chosen + 1] = want.line[i] end
+        spare[want.lane] = spare[want.lane] - math.max(0, more)
+    end
+    return chosen
+end
+
+-- A part of a portion of the chosen jobs. Bodies may be large: no more of them are read at once than that.
+local function portion_of(part, chosen, at)
+    return redis.call('HMGET', P .. part, unpack(chosen, at, math.min(at + PORTION - 1, #chosen)))
+end
+
+-- A line names a job that has no head: somebody has deleted it behind our back. It can never start, so it leaves the lines.
+local function forget(id)
+    for _, want in ipairs(wants) do
+        for _, kind in ipairs({'q', 'x'}) do
+            local left = redis.call('ZREM', P .. kind .. want.lane .. ':' .. want.queue, id)
+            if left == 1 then count(want.queue, QUEUED, -1) end
+        end
+        local parked = P .. 'parked:' .. want.queue
+        for _, field in ipairs(redis.call('HKEYS', parked)) do
+            local kind, task = field:match('^(%a%d+)%z(.*)$')
+            if kind and redis.call('ZREM', P .. kind .. ':' .. want.queue .. '\0' .. task, id) == 1 then
+                if redis.call('HINCRBY', parked, field, -1) == 0 then redis.call('HDEL', parked, field) end
+                count(want.queue, PARKED, -1)
+            end
+        end
+    end
+    redis.call('ZREM', P .. 'ids', id)
+    redis.log(redis.LOG_WARNING, 'noria: job ' .. hex(id) .. ' was queued and its head is gone; it is dropped')
+end
+
+local function take(chosen, reply)
+    local taken, seen, bodies, cards = 0, {}, nil, nil
+    gathers = #chosen > 1
+    read_heads(chosen)
+    for i, id in ipairs(chosen) do
+        local place = (i - 1) % PORTION + 1
+        if place == 1 then bodies, cards = portion_of('body', chosen, i), portion_of('card', chosen, i) end
+        local h = head_of(id)
+        -- A worker might name a line twice; and what a portion of the expiry has left stays for the next one.
+        if not h then
+            forget(id)
+        elseif not seen[id] and lapse_of(h) > now then
+            -- Without its body no worker can read it: it becomes a dead letter there.
+            local body = bodies[place] or ''
+            bytes = bytes - #body
+            if bytes < 0 and taken > 0 then break end
+            lift(id, h)
+            h.state, h.session, h.starts, h.taken = RUNNING, session, h.starts + 1, 0
+            h.began, h.version = now, h.version + 1
+            local packed, n = pack_head(h), #reply
+            put(id, h, nil, nil, packed)
+            taken, seen[id] = taken + 1, true
+            reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4] = id, packed, cards[place], body
+        end
+    end
+    return taken
+end
+
+-- When the next job of a queue is due, from here on.
+local function next_due_of(queue)
+    local due = redis.call('ZRANGE', P .. 'due:' .. queue, 0, 0, 'WITHSCORES')
+    return tonumber(due[2]) or NEVER
+end
+
+local alive = redis.call('ZSCORE', P .. 'sessions', session)
+local left = tonumber(ARGV[9])
+local moving, next_due = 0, NEVER
+for _, want in ipairs(wants) do
+    local due = next_due_of(want.queue)
+    if due <= now and alive and moving < left then
+        moving = moving + promote(want.queue, left - moving)
+        flush()
+        due = next_due_of(want.queue)
+    end
+    next_due = math.min(next_due, due)
+end
+if alive then
+    moving = moving + expire(left, tonumber(ARGV[8]), ARGV[6], ARGV[7])
+    flush()
+end
+local reply = {next_due < NEVER and string.format('%.0f', math.max(0, next_due - now)) or '', 1, 0}
+local standing, taken = 0, 0
+if alive and limit > 0 then
+    local paused = redis.call('EXISTS', P .. 'pauses') == 1
+    for _, want in ipairs(wants) do
+        look(want, paused)
+        standing = standing + #want.parked + #want.ready + #want.suspects
+        if #want.suspects > 0 then reply[3] = 1 end
+    end
+    taken = take(choose(), reply)
+end
+-- A suspect may hide others, and a line as long as was asked for may go on.
+reply[2] = (taken == standing and standing < math.max(limit, 1) and moving < left and reply[3] == 0) and 1 or 0
+conclude()
+return reply

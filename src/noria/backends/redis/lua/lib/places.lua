@@ -1,0 +1,252 @@
+-- Where jobs stand: the sets that a job is in because of its head, and the numbers that follow from them.
+-- `lift` and `put` are the only way in which any job changes its place, so that no set and no count is ever forgotten.
+-- Gives: happened, known, lift, put, drop, strip, has_work, order, tell, tell_end, ready_line, parked_line, hex, and `conclude`:
+--     last in a script; what waits, counts and hints go out with it.
+local counts, flows, wakes, orders, told = {}, {}, {}, {}, {}
+-- limits.MAX_HINT; a test compares.
+local MAX_HINT = 4096
+-- What a job has beside its head.
+local PARTS = {'body', 'card', 'result', 'why', 'log', 'change'}
+
+local function count(queue, state, n)
+    local field = state .. ' ' .. queue
+    counts[field] = (counts[field] or 0) + n
+end
+
+-- What has happened to jobs of a task; see model/flow.py.
+local function happened(h, word, n)
+    local field = word .. '\0' .. h.queue .. '\0' .. h.task
+    flows[field] = (flows[field] or 0) + (n or 1)
+end
+
+-- Wake those who wait for jobs of this queue, in any lane unless one is named.
+local function has_work(queue, lane)
+    local payload = lane and tostring(lane) or ''
+    local before = wakes[queue]
+    wakes[queue] = (before == nil or before == payload) and payload or ''
+end
+
+-- Have the worker of a session ask for its orders.
+local function order(session)
+    orders[session] = true
+end
+
+-- Have an outcome told to whoever waits for it: one line of JSON, or less of it if it fits into no hint.
+local function tell(reply, line, short)
+    if #line > MAX_HINT - 2 then line = short end
+    local portions = told[reply]
+    if not portions then
+        portions = {{size = 1}}
+        told[reply] = portions
+    end
+    local last = portions[#portions]
+    if last.size + #line + 1 > MAX_HINT then
+        last = {size = 1}
+        portions[#portions + 1] = last
+    end
+    last[#last + 1] = line
+    last.size = last.size + #line + 1
+end
+
+local function hex(id)
+    return string.format(string.rep('%02x', #id), id:byte(1, -1))
+end
+
+-- The head of a job that a set names. One that has none, since somebody has deleted it behind our back, leaves the set.
+local function known(id, set)
+    local h = head_of(id)
+    if not h then
+        redis.call('ZREM', P .. set, id)
+        redis.log(redis.LOG_WARNING, 'noria: job ' .. hex(id) .. ' has no head any more; it leaves ' .. set)
+    end
+    return h
+end
+
+-- Have the end of a job without a value told.
+local function tell_end(id, h)
+    if h.reply ~= '' then
+        local line = '["' .. hex(id) .. '",' .. h.state .. ',"json",null]'
+        tell(h.reply, line, line)
+    end
+end
+
+-- The line in which a job waits to be leased: ready, suspect, parked, or parked suspect.
+local function line_kind(h)
+    local suspect = h.crashes >= SUSPECT_AT
+    if h.state == PARKED then return suspect and 'y' or 'p' end
+    return suspect and 'x' or 'q'
+end
+
+local function ready_line(kind, lane, queue)
+    return kind .. lane .. ':' .. queue
+end
+
+local function parked_line(kind, lane, queue, task)
+    return kind .. lane .. ':' .. queue .. '\0' .. task
+end
+
+local function park(id, h)
+    local kind = line_kind(h)
+    join_set('parked', h.began, id)
+    join_set(parked_line(kind, h.lane, h.queue, h.task), h.rank, id)
+    redis.call('HINCRBY', P .. 'parked:' .. h.queue, kind .. h.lane .. '\0' .. h.task, 1)
+end
+
+local function unpark(id, h)
+    local kind = line_kind(h)
+    local field = kind .. h.lane .. '\0' .. h.task
+    leave_set('parked', id)
+    leave_set(parked_line(kind, h.lane, h.queue, h.task), id)
+    if redis.call('HINCRBY', P .. 'parked:' .. h.queue, field, -1) == 0 then
+        redis.call('HDEL', P .. 'parked:' .. h.queue, field)
+    end
+end
+
+-- A dead letter stands with those that are alike.
+local function bury(id, h, mark)
+    store('marks', id, mark)
+    join_set('alike:' .. mark, h.finished, id)
+    redis.call('ZINCRBY', P .. 'marked', 1, mark)
+    join_set('dead', 0, id)
+    count(h.queue, 'dead', 1)
+end
+
+local function unbury(id, h)
+    local mark = redis.call('HGET', P .. 'marks', id)
+    unstore('marks', id)
+    leave_set('dead', id)
+    leave_set('alike:' .. mark, id)
+    if tonumber(redis.call('ZINCRBY', P .. 'marked', -1, mark)) <= 0 then
+        redis.call('ZREM', P .. 'marked', mark)
+    end
+    count(h.queue, 'dead', -1)
+end
+
+local function leave(id, h)
+    local state = h.state
+    if state == RUNNING then
+        leave_set('held:' .. h.session, id)
+        if h.cancelling == 1 then redis.call('HDEL', P .. 'cancels:' .. h.session, id) end
+    elseif state == QUEUED then
+        leave_set(ready_line(line_kind(h), h.lane, h.queue), id)
+    elseif state == SCHEDULED or state == RETRYING then
+        leave_set('due:' .. h.queue, id)
+    elseif state == PARKED then
+        unpark(id, h)
+    elseif state == ERASED then
+        leave_set('erased', id)
+    else
+        if h.dead == 1 then
+            unbury(id, h)
+            leave_set('kept_dead', id)
+        else
+            leave_set('kept', id)
+        end
+        if state ~= SUCCEEDED then leave_set('ended:' .. state, id) end
+    end
+    if state < SUCCEEDED and state ~= RUNNING and lapse_of(h) < NEVER then leave_set('lapsing', id) end
+end
+
+local function arrive(id, h, prune_at, mark)
+    local state = h.state
+    if state == RUNNING then
+        join_set('held:' .. h.session, 0, id)
+    elseif state == QUEUED then
+        join_set(ready_line(line_kind(h), h.lane, h.queue), h.rank, id)
+    elseif state == SCHEDULED or state == RETRYING then
+        join_set('due:' .. h.queue, h.due, id)
+    elseif state == PARKED then
+        park(id, h)
+    elseif state == ERASED then
+        join_set('erased', prune_at, id)
+    else
+        if h.dead == 1 then
+            bury(id, h, mark)
+            join_set('kept_dead', prune_at, id)
+        else
+            join_set('kept', prune_at, id)
+        end
+        if state ~= SUCCEEDED then join_set('ended:' .. state, 0, id) end
+    end
+    if state < SUCCEEDED and state ~= RUNNING then
+        local lapse = lapse_of(h)
+        if lapse < NEVER then join_set('lapsing', lapse, id) end
+    end
+end
+
+-- A key belongs to its job for as long as that lives.
+local function hand_key(id, h)
+    local lived, lives = h.was and h.was < SUCCEEDED, h.state < SUCCEEDED
+    if lives and not lived then
+        redis.call('HSET', P .. 'keys', h.task .. '\0' .. h.unique, id)
+    elseif lived and not lives then
+        redis.call('HDEL', P .. 'keys', h.task .. '\0' .. h.unique)
+    end
+end
+
+-- No reader finds the job any more.
+local function hide(id, h)
+    leave_set('ids', id)
+    if h.correlation ~= '' then leave_set('correlated:' .. h.correlation, id) end
+end
+
+-- Drop everything about a job but its head.
+local function strip(id)
+    for _, part in ipairs(PARTS) do unstore(part, id) end
+end
+
+-- Take a job from its place; whoever lifts one puts it down again, or drops it.
+local function lift(id, h)
+    if moved[id] then flush() end
+    leave(id, h)
+    if h.state ~= ERASED then count(h.queue, h.state, -1) end
+    h.was = h.state
+end
+
+-- Put a job where its head says that it stands. Of one that has ended, `prune_at` says when its record may go, and `mark`
+-- which other dead letters it is like. `packed` saves packing its head, if that is known.
+local function put(id, h, prune_at, mark, packed)
+    packed = packed or pack_head(h)
+    heads[id], moved[id] = packed, gathers
+    store('head', id, packed)
+    if not h.was then
+        join_set('ids', 0, id)
+        if h.correlation ~= '' then join_set('correlated:' .. h.correlation, 0, id) end
+    end
+    arrive(id, h, prune_at, mark)
+    count(h.queue, h.state == ERASED and 'erased' or h.state, 1)
+    if h.state == ERASED then hide(id, h) end
+    if h.keyed == 1 then hand_key(id, h) end
+end
+
+-- Forget a job that was lifted.
+local function drop(id, h)
+    if h.was ~= ERASED then hide(id, h) end
+    heads[id] = false
+    unstore('head', id)
+    strip(id)
+end
+
+local function conclude()
+    flush()
+    for field, n in pairs(counts) do
+        if n ~= 0 and redis.call('HINCRBY', P .. 'counts', field, n) == 0 then redis.call('HDEL', P .. 'counts', field) end
+    end
+    if next(flows) then
+        local minute = math.floor(now / 60000)
+        for field, n in pairs(flows) do
+            redis.call('HINCRBY', P .. 'flow', field, n)
+            -- Only what is the first of its kind in a minute can be the first thing in it.
+            if redis.call('HINCRBY', P .. 'flow:' .. minute, field, n) == n then
+                redis.call('ZADD', P .. 'minutes', minute, minute)
+            end
+        end
+    end
+    for reply, portions in pairs(told) do
+        for _, portion in ipairs(portions) do
+            hint(reply, '[' .. table.concat(portion, ',') .. ']')
+        end
+    end
+    for session in pairs(orders) do hint('session:' .. session, '') end
+    for queue, payload in pairs(wakes) do hint('queue:' .. queue, payload) end
+end

@@ -1,0 +1,72 @@
+#!lua flags=allow-oom
+-- Drop what is kept no longer: records, traces, dead letters, documents, minutes, sessions.
+-- Needs: start, heads, gather, places, prune, board
+-- In: ARGV[3] how many of each kind at most; ARGV[4] how many records may be kept; ARGV[5] for how long ended sessions are
+--     known; ARGV[6] minutes before this many from now are to go; ARGV[7] for how long jobs may be parked;
+--     ARGV[8] minutes of leeway before they do go.
+-- Out: [how many records went, 1 if there is more to do, the ended sessions that still hold jobs as one text,
+--     1 if parked jobs are to be given up, when the next job is due or empty].
+-- Locks: the server; at most 1,000 rows of each kind.
+-- Safe to repeat: yes.
+local limit, cap = tonumber(ARGV[3]), tonumber(ARGV[4])
+local minute = math.floor(now / 60000) - tonumber(ARGV[6])
+local sessions_before = now - tonumber(ARGV[5])
+
+local function waits(set, before)
+    return redis.call('ZCOUNT', P .. set, '-inf', before) > 0
+end
+
+local function drop_docs()
+    for _, member in ipairs(redis.call('ZRANGEBYSCORE', P .. 'doc_times', '-inf', now, 'LIMIT', 0, limit)) do
+        local kind, name = member:match('^([^%z]*)%z(.*)$')
+        delete_doc(kind, name)
+    end
+end
+
+-- What a minute counted stays in the totals.
+local function drop_minutes()
+    if not waits('minutes', minute - tonumber(ARGV[8]) - 1) then return end
+    for _, old in ipairs(redis.call('ZRANGEBYSCORE', P .. 'minutes', '-inf', minute - 1, 'LIMIT', 0, limit)) do
+        redis.call('DEL', P .. 'flow:' .. old)
+        redis.call('ZREM', P .. 'minutes', old)
+    end
+end
+
+-- Settles of an unknown session are refused as those of an ended one.
+local function forget_sessions()
+    for _, session in ipairs(redis.call('ZRANGEBYSCORE', P .. 'ended', '-inf', sessions_before, 'LIMIT', 0, limit)) do
+        if redis.call('SISMEMBER', P .. 'owing', session) == 0 then
+            redis.call('DEL', P .. 'session:' .. session)
+            redis.call('ZREM', P .. 'ended', session)
+        end
+    end
+end
+
+local function next_due()
+    local next_due, due_now = NEVER, false
+    for _, field in ipairs(redis.call('HKEYS', P .. 'counts')) do
+        local state, queue = field:match('^(%d+) (.*)$')
+        if state == '1' or state == '6' then
+            local due = tonumber(redis.call('ZRANGE', P .. 'due:' .. queue, 0, 0, 'WITHSCORES')[2])
+            next_due, due_now = math.min(next_due, due), due_now or due <= now
+        end
+    end
+    return next_due, due_now
+end
+
+local pruned = prune_within(cap, limit)
+if pruned < limit then pruned = pruned + prune('kept_dead', now, limit - pruned) end
+prune('erased', now, limit)
+drop_docs()
+drop_minutes()
+forget_sessions()
+conclude()
+local due, due_now = next_due()
+local more = due_now or waits('lapsing', now) or waits('kept', now) or waits('kept_dead', now) or waits('erased', now)
+    or redis.call('ZCARD', P .. 'kept') > cap or waits('doc_times', now)
+    or waits('minutes', minute - tonumber(ARGV[8]) - 1) or waits('ended', sessions_before)
+return {
+    pruned, more and 1 or 0, table.concat(redis.call('SMEMBERS', P .. 'owing'), ' '),
+    waits('parked', now - tonumber(ARGV[7])) and 1 or 0,
+    due < NEVER and string.format('%.0f', math.max(0, due - now)) or '',
+}

@@ -1,0 +1,105 @@
+"""Enqueueing: one script for the jobs of all calls that came together, a thousand at most, unless one call has more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from noria.backends.contract import DocWrite
+from noria.backends.redis import board
+from noria.backends.redis.call import Call, Request, Steps, Word
+from noria.backends.redis.drafts import Drafts
+from noria.backends.redis.settings import Settings
+from noria.backends.units import millis
+from noria.ids import Id
+from noria.model.job import NewJob, Receipt
+from noria.model.limits import MAX_BATCH
+
+
+@dataclass(slots=True)
+class Push(Call):
+    """The call of one producer. Calls that came together are run as one; see `Pushes`."""
+
+    jobs: Sequence[NewJob]
+    docs: Sequence[DocWrite] = ()
+
+
+@dataclass(slots=True)
+class _Parcel:
+    """The pushes that one script stores."""
+
+    members: list[int]
+    size: int
+
+
+Reply = list[Receipt] | Exception
+
+
+@dataclass(slots=True)
+class Pushes(Call):
+    """The calls of all producers that came together."""
+
+    pushes: Sequence[Push]
+    sifts: ClassVar[bool] = True
+
+    def steps(self, settings: Settings) -> Steps:
+        """Store the jobs and documents, as `Queue.push` promises; the reply has one for each push."""
+        drafts = [self._draft(push, settings) for push in self.pushes]
+        parcels = list(self._pack(drafts))
+        answers = (yield [self._request(parcel, drafts, settings) for parcel in parcels]) if parcels else []
+        replies: list[Reply] = [each.receipts for each in drafts]
+        for parcel, answer in zip(parcels, answers, strict=True):
+            fault = self._fault(parcel, answer)
+            if fault is None:
+                self._note_taken(parcel, drafts, answer)
+            else:
+                replies = [fault if index in parcel.members else each for index, each in enumerate(replies)]
+        return replies
+
+    def _draft(self, push: Push, settings: Settings) -> Drafts:
+        drafts = Drafts(push.jobs, settings.max_body)
+        if push.docs and not drafts.whole:
+            drafts.reject_all("another job of its call was rejected, and they go along with documents")
+        return drafts
+
+    def _pack(self, drafts: Sequence[Drafts]) -> Iterator[_Parcel]:
+        """Put pushes together; one with documents stays alone, since these are written or not with its jobs."""
+        open_one = _Parcel([], 0)
+        for index, (push, draft) in enumerate(zip(self.pushes, drafts, strict=True)):
+            size = len(draft.stored())
+            if push.docs:
+                if draft.whole:
+                    yield _Parcel([index], size)
+            elif size:
+                if open_one.members and open_one.size + size > MAX_BATCH:
+                    yield open_one
+                    open_one = _Parcel([], 0)
+                open_one.members.append(index)
+                open_one.size += size
+        if open_one.members:
+            yield open_one
+
+    def _request(self, parcel: _Parcel, drafts: Sequence[Drafts], settings: Settings) -> Request:
+        docs = self.pushes[parcel.members[0]].docs
+        words: list[Word] = [millis(settings.poll), len(docs), *board.words(docs)]
+        for index in parcel.members:
+            for each in drafts[index].words:
+                if each is not None:
+                    words += each
+        return Request("push", words)
+
+    def _fault(self, parcel: _Parcel, answer: object) -> Exception | None:
+        if isinstance(answer, bytes):
+            return board.conflict(self.pushes[parcel.members[0]].docs, answer)
+        return answer if isinstance(answer, Exception) else None
+
+    def _note_taken(self, parcel: _Parcel, drafts: Sequence[Drafts], answer: Sequence[object]) -> None:
+        """Write the receipts of jobs for which another one stands."""
+        places = [(index, place) for index in parcel.members for place in drafts[index].stored()]
+        for at, holder in zip(answer[::2], answer[1::2], strict=True):
+            assert isinstance(at, int), "a place"
+            assert isinstance(holder, bytes), "an id"
+            index, place = places[at]
+            why = "id" if holder == self.pushes[index].jobs[place].id else "unique"
+            drafts[index].receipts[place] = Receipt("existing", Id(holder), why)

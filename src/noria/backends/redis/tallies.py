@@ -1,0 +1,60 @@
+"""The store in numbers, read from counts that every change keeps true."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from noria.backends.contract import Counts, QueueCounts, WorkerLine
+from noria.backends.redis.call import Call, Request, Steps
+from noria.backends.redis.fleet import Line, lines
+from noria.backends.redis.settings import Settings
+from noria.backends.redis.steer import read_pause
+from noria.model.state import State
+
+
+@dataclass(slots=True)
+class Count(Call):
+    """The call."""
+
+    writes: ClassVar[bool] = False
+
+    def steps(self, settings: Settings) -> Steps:
+        """Jobs by queue and state, live workers, and how many records were erased."""
+        (moment, flat, pauses, ready), fleet = yield [Request("counts", []), Request("fleet", [])]
+        now = int(moment)
+        states: dict[str, dict[State, int]] = defaultdict(dict)
+        numbers: dict[str, dict[str, int]] = defaultdict(dict)
+        for field, n in _pairs(flat):
+            word, _, queue = field.decode().partition(" ")
+            if word.isdecimal():
+                states[queue][State(int(word))] = int(n)
+            else:
+                numbers[word][queue] = int(n)
+        oldest = {queue.decode(): max(0, now - int(due)) / 1000 for queue, due in _pairs(ready)}
+        held = {queue.decode(): read_pause(pause, now) for queue, pause in _pairs(pauses)}
+        paused = {queue: pause for queue, pause in held.items() if pause is not None}
+        queues = {
+            queue: QueueCounts(
+                states.get(queue, {}), numbers["dead"].get(queue, 0), oldest.get(queue), paused.get(queue)
+            )
+            for queue in sorted(states.keys() | paused.keys())
+        }
+        workers = [_worker(line) for line in lines(fleet) if not line.late]
+        return Counts(queues, workers, sum(numbers["erased"].values()))
+
+
+def _worker(line: Line) -> WorkerLine:
+    return WorkerLine(
+        session=line.session,
+        card=line.card,
+        vitals=line.vitals,
+        opened=line.opened / 1000,
+        beat=line.beat,
+        seen=line.seen / 1000,
+    )
+
+
+def _pairs(flat: list[Any]) -> zip[tuple[bytes, bytes]]:
+    return zip(flat[::2], flat[1::2], strict=True)

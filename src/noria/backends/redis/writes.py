@@ -1,0 +1,101 @@
+"""Changes that are decided here and written there: looked at, decided, and written if nothing has happened meanwhile.
+
+What happened meanwhile is seen by the version of the head; whoever finds another one looks again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+
+from noria.backends.redis.call import Request, Word
+from noria.backends.redis.heads import Head, pack, unpack
+from noria.backends.redis.settings import PORTION
+from noria.ids import Id
+from noria.model.flow import Word as Happening
+
+DONE, CHANGED, KEY_TAKEN, NOT_OPEN = "o", "c", "k", "s"
+"""Letters of `write.lua`."""
+
+_WIDTH: Final = 5
+
+
+class Seen(Struct):
+    """A job as it was looked at; `head` is None if there is none, and the other parts are as they are stored."""
+
+    id: Id
+    head: Head | None
+    change: bytes | None
+    log: bytes | None
+    card: bytes | None
+
+
+class Write(Struct):
+    """What was decided about a job. See `write.lua` for what is not said here.
+
+    Attributes:
+        id: whose it is.
+        version: of the head that was looked at.
+        head: as it is to be.
+        parts: what is stored beside the head, by its name; False drops it.
+    """
+
+    id: Id
+    version: int
+    head: Head
+    prune_at: float = 0.0
+    mark: str = ""
+    parts: Mapping[str, bytes | bool] = {}
+    words: Sequence[Happening] = ()
+    tell: bool = False
+    wake: bool = False
+    ask: str | None = None
+
+
+def seen(flat: Sequence[Any]) -> list[Seen]:
+    """Rows as `lib/rows.lua` gives them."""
+    return [_seen(*flat[at : at + _WIDTH]) for at in range(0, len(flat), _WIDTH)]
+
+
+def _seen(id: bytes, head: bytes | None, change: Any, log: Any, card: Any) -> Seen:
+    return Seen(Id(id), None if head is None else unpack(head), change, log, card)
+
+
+def looks(ids: Sequence[Id], session: Word = "") -> list[Request]:
+    """What asks for these jobs, in portions."""
+    return [Request("look", [session, *portion]) for portion in portions(ids)]
+
+
+def requests(writes: Sequence[Write], session: Word = "") -> list[Request]:
+    """What writes these, in portions; with a session, only while that is open."""
+    return [
+        Request("write", [session, *(word for write in portion for word in _words(write))])
+        for portion in portions(writes)
+    ]
+
+
+def letters(answers: Sequence[bytes]) -> str:
+    """The answers to `requests`, a letter for each write."""
+    return b"".join(answers).decode()
+
+
+def portions(things: Sequence[Any]) -> list[Sequence[Any]]:
+    """As many of them as one script takes."""
+    return [things[start : start + PORTION] for start in range(0, len(things), PORTION)]
+
+
+def _words(write: Write) -> Iterator[Word]:
+    yield write.id
+    yield write.version
+    yield pack(write.head)
+    yield f"{write.prune_at:.0f}"
+    yield write.mark
+    yield " ".join(write.words)
+    yield ("t" if write.tell else "") + ("w" if write.wake else "")
+    yield "" if write.ask is None else f"+{write.ask}"
+    yield len(write.parts)
+    for part, value in write.parts.items():
+        yield part
+        yield b"+" + value if isinstance(value, bytes) else b"-"

@@ -1,0 +1,185 @@
+"""From a job to the row that stores it, or to the reason why it cannot be stored.
+
+Runs once for every job that is ever enqueued, so it goes straight to what most jobs are: small, due now, and without
+options. Only what differs from that is looked at closer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from noria.backends.sql.rows import Bytes, encode, from_bytes, write_extras
+from noria.backends.sql.settings import Settings
+from noria.backends.units import earlier, millis, millis_or_none
+from noria.model.job import NO_EXTRAS, NewJob, Receipt, rank
+from noria.model.limits import MAX_PRIORITY
+from noria.model.state import State
+
+Row = tuple[Any, ...]
+
+# Places in a row that others look at.
+STATE: Final = 1
+QUEUE: Final = 2
+TASK: Final = 3
+LANE: Final = 4
+DUE: Final = 7
+BODY: Final = 11
+
+_QUEUED, _SCHEDULED = int(State.QUEUED), int(State.SCHEDULED)
+_FURTHEST: Final = 1 << 53
+_MOST: Final = 1 << 31
+_NUL: Final = "\\u0000"
+_SPILLED: Bytes = (None, None)
+_UNFIT = (ValueError, TypeError, OverflowError, AttributeError)
+
+
+class Drafts:
+    """Jobs on their way into rows. Where there is no row, the receipt says why.
+
+    Attributes:
+        jobs: as they were given.
+        rows: in the same order; None where nothing is to be stored.
+        receipts: in the same order.
+        now: the time at which they are stored, in milliseconds.
+        large: places of jobs whose bodies are too large for a row; it gets a key by `give_keys`.
+    """
+
+    def __init__(self, jobs: Sequence[NewJob], now: int, settings: Settings) -> None:
+        self.jobs = jobs
+        self.now = now
+        self._text: str | None = None
+        self.rows: list[Row | None] = []
+        self.receipts = [Receipt("created", job.id) for job in jobs]
+        most = settings.max_body
+        inline = most if settings.spill is None else settings.spill
+        self.large = [index for index, job in enumerate(jobs) if inline < len(job.body) <= most]
+        for index, job in enumerate(jobs):
+            try:
+                self.rows.append(_row(job, now, inline, most))
+            except _UNFIT as error:
+                self.rows.append(None)
+                self._reject(index, error)
+
+    def stored(self) -> list[Row]:
+        """The rows that there are."""
+        return [row for row in self.rows if row is not None]
+
+    def give_keys(self, keys: Iterator[int]) -> None:
+        """Let the rows of large bodies hold keys in their stead."""
+        for index in self.large:
+            row = self.rows[index]
+            if row is not None:
+                self.rows[index] = (*row[:BODY], next(keys), *row[BODY + 1 :])
+        self._text = None
+
+    def bodies(self) -> list[tuple[int, bytes, str]]:
+        """The large bodies of jobs that have a row, each with its key and codec."""
+        found = [(self.rows[index], self.jobs[index]) for index in self.large]
+        return [(row[BODY], job.body, job.codec) for row, job in found if row is not None]
+
+    def drop(self, index: int, receipt: Receipt) -> None:
+        """Store nothing for this job."""
+        self.rows[index] = None
+        self.receipts[index] = receipt
+        self._text = None
+
+    def as_json(self) -> str:
+        """The rows, as `push.sql` takes them; what JSON or SQL cannot carry is rejected on the way."""
+        if self._text is None:
+            self._text = self._encode()
+        return self._text
+
+    def _encode(self) -> str:
+        try:
+            text = encode(self.stored())
+        except _UNFIT:
+            self._reject_unfit()
+            text = encode(self.stored())
+        if _NUL in text and self._reject_nul():
+            text = encode(self.stored())
+        return text
+
+    def _reject(self, index: int, why: object) -> None:
+        self.drop(index, Receipt("rejected", self.jobs[index].id, f"it cannot be stored: {why}"))
+
+    def _reject_unfit(self) -> None:
+        for index, row in enumerate(self.rows):
+            try:
+                encode(row)
+            except _UNFIT as error:
+                self._reject(index, error)
+
+    def _reject_nul(self) -> bool:
+        """A NUL would end its text in SQL. In a body it is only an escape, and stays."""
+        found = False
+        for index, row in enumerate(self.rows):
+            if row is not None and any(isinstance(value, str) and "\0" in value for value in row):
+                self._reject(index, "one of its texts has a NUL in it")
+                found = True
+        return found
+
+
+def _row(job: NewJob, now: int, inline: int, max_body: int) -> Row:
+    due = now if job.at is None and not job.delay else _due(job, now)
+    size = len(job.body)
+    if size > max_body:
+        raise ValueError(
+            f"its body has {size} bytes, and {max_body} is the limit; store large data elsewhere"
+        )
+    if job.attempts > _MOST or job.crash_budget > _MOST:
+        raise ValueError("its attempts or crash budget is out of range")
+    body, hex = from_bytes(job.body, job.codec) if size <= inline else _SPILLED
+    row = (
+        job.id.hex(),
+        _QUEUED if due <= now else _SCHEDULED,
+        job.queue,
+        job.task,
+        job.lane,
+        _rank(job, due) if job.priority else due,
+        job.priority,
+        due,
+        job.attempts,
+        job.crash_budget,
+        job.codec,
+        body,
+    )
+    # A row that ends early costs less to write and to read; most jobs have nothing of the rest.
+    if job.unique is not None or job.reply is not None or hex is not None or job.extras is not NO_EXTRAS:
+        return row + _tail(job, hex)
+    if job.keep is not None or job.expires is not None or job.deadline is not None:
+        return row + _tail(job, hex)
+    return row
+
+
+def _due(job: NewJob, now: int) -> int:
+    due = now + max(0, millis(job.delay)) if job.at is None else millis(job.at)
+    if abs(due) > _FURTHEST:
+        raise ValueError("the time when it is due is too far away")
+    return due
+
+
+def _rank(job: NewJob, due: int) -> int:
+    if abs(job.priority) > MAX_PRIORITY:
+        raise ValueError("its priority is out of range")
+    return rank(due / 1000, job.priority)
+
+
+def _tail(job: NewJob, hex: str | None) -> Row:
+    expires, deadline, keep = (
+        millis_or_none(job.expires),
+        millis_or_none(job.deadline),
+        millis_or_none(job.keep),
+    )
+    if max(abs(expires or 0), abs(deadline or 0), abs(keep or 0)) > _FURTHEST:
+        raise ValueError("one of its times is too far away")
+    return (
+        hex,
+        job.reply,
+        job.unique,
+        write_extras(job.extras),
+        keep,
+        expires,
+        deadline,
+        earlier(expires, deadline),
+    )

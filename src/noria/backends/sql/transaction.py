@@ -1,0 +1,115 @@
+"""One transaction as the calls in it see it: its moment, its statements, and what must follow its commit."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from noria.backends.contract import Channel, Outline
+from noria.backends.sql.patterns import Patterns
+from noria.backends.sql.rows import encode
+from noria.backends.sql.settings import Settings
+from noria.model.flow import Word
+from noria.model.state import State
+
+if TYPE_CHECKING:
+    from noria.backends.sql.drafts import Drafts
+
+DEAD: Final = -1
+ERASED: Final = -2
+"""Counted beside the states: dead letters, and records erased at success."""
+
+
+MINUTE: Final = 60_000
+"""Milliseconds."""
+
+
+class Transaction(ABC):
+    """What one transaction reads and changes. A backend says how its statements are run.
+
+    Attributes:
+        patterns: how its statements are told what to look for.
+        now: its moment, in milliseconds since the epoch.
+        outlines: outcomes to be told after the commit, by reply channel.
+        wake: channels to be hinted after the commit, each with the lane that has work, or None.
+        hints: what else is to be sent after the commit.
+    """
+
+    patterns: ClassVar[Patterns]
+
+    def __init__(self, settings: Settings, now: int) -> None:
+        self.settings = settings
+        self.now = now
+        self.outlines: dict[Channel, list[Outline]] = {}
+        self.wake: dict[Channel, int | None] = {}
+        self.hints: list[tuple[Channel, bytes]] = []
+        self._counts: defaultdict[tuple[str, int], int] = defaultdict(int)
+        self._flow: defaultdict[tuple[str, str, Word], int] = defaultdict(int)
+
+    @abstractmethod
+    def row_or_none(self, name: str, *values: Any) -> Sequence[Any] | None:
+        """The only row that a statement returns, if it returns one."""
+
+    @abstractmethod
+    def run(self, name: str, *values: Any) -> None:
+        """Run a statement whose answer nobody needs; it may go out together with the next one."""
+
+    @abstractmethod
+    def changes(self, name: str, *values: Any) -> int:
+        """Run a statement that returns nothing; says how many rows it changed."""
+
+    @abstractmethod
+    def insert(self, drafts: Drafts) -> None:
+        """Store new jobs; those for which another job stands are dropped from the drafts instead."""
+
+    def row(self, name: str, *values: Any) -> Sequence[Any]:
+        """The one row that a statement returns."""
+        found = self.row_or_none(name, *values)
+        assert found is not None, f"{name}.sql always returns one row"
+        return found
+
+    def moved(self, queue: str, before: int | None, after: int | None, n: int = 1) -> None:
+        """Count jobs that went from one state to another; None is where they did not exist."""
+        if before is not None:
+            self._counts[queue, before] -= n
+        if after is not None:
+            self._counts[queue, after] += n
+
+    def happened(self, queue: str, task: str, word: Word, n: int = 1) -> None:
+        """Count what has happened to jobs of a task."""
+        self._flow[queue, task, word] += n
+
+    def tell(self, reply: str | None, outline: Outline) -> None:
+        """Have an outcome told to whoever waits for it."""
+        if reply is not None:
+            self.outlines.setdefault(reply, []).append(outline)
+
+    def ended(self, id: str, reply: str | None, state: State) -> None:
+        """Have the end of a job without a value told to whoever waits for it."""
+        self.tell(reply, Outline(id.lower(), int(state)))
+
+    def has_work(self, queue: str, lane: int | None = None) -> None:
+        """Wake those who wait for jobs of this queue, in any lane unless one is named."""
+        channel = f"queue:{queue}"
+        self.wake[channel] = lane if self.wake.get(channel, lane) == lane else None
+
+    def write_counts(self) -> None:
+        """Write the differences to the counts; last in a transaction."""
+        changed = self._changed()
+        if changed:
+            self.run("add_counts", encode(changed))
+        self._write_flow()
+
+    def _changed(self) -> list[tuple[str, int, int]]:
+        return [(queue, state, n) for (queue, state), n in self._counts.items() if n]
+
+    def _write_flow(self) -> None:
+        if len(self._flow) == 1:
+            # Nearly always: a producer's jobs, or a worker's outcomes. To read JSON would take longer than the rest.
+            ((key, n),) = self._flow.items()
+            self.run("add_flow_one", *key, n, self.now // MINUTE)
+        elif self._flow:
+            lines = [(*key, n) for key, n in self._flow.items()]
+            self.run("add_flow", encode(lines), self.now // MINUTE)

@@ -1,0 +1,9 @@
+-- Ids of jobs in order: a portion of all.
+-- In: 1 only ids beyond this one; 2 how many; 3 whether the oldest come first. Out: one row, JSON [id as hex, …].
+-- Locks: reads only.
+-- Safe to repeat: yes.
+SELECT json_group_array(hex(id)) FROM (
+    SELECT * FROM (SELECT id FROM jobs WHERE NOT ?3 AND id < ?1 ORDER BY id DESC LIMIT ?2)
+    UNION ALL
+    SELECT * FROM (SELECT id FROM jobs WHERE ?3 AND id > ?1 ORDER BY id LIMIT ?2)
+)

@@ -1,0 +1,274 @@
+"""What answers look like, for the document: generated clients get types, and the suite compares these with answers."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+from msgspec import UNSET, Struct, UnsetType
+
+from noria.app.status import StateWord
+from noria.front.operation import Params, Trouble
+from noria.model.schedule import CatchUp, Overlap, Source, What
+
+T = TypeVar("T")
+
+
+class Page(Struct, Generic[T]):
+    """A page of a list; `next` is the `cursor` of the page behind, if there is one."""
+
+    items: list[T]
+    next: str | None
+
+
+class Failure(Struct):
+    """Why a job or an attempt did not succeed."""
+
+    reason: str
+    type: str | None
+    message: str
+    traceback: str | None
+    fingerprint: str
+    attempt: int
+
+
+class Attempt(Struct):
+    """One ended start of a job."""
+
+    number: int
+    outcome: str
+    started_at: datetime | None
+    ended_at: datetime
+    worker: str | None
+    error: Failure | None
+
+
+class Job(Struct):
+    """A job as it stands. `args`, `result` and `attempts` are there if they were asked for, and are not too large."""
+
+    id: str
+    task: str
+    queue: str
+    state: StateWord
+    final: bool
+    dead: bool
+    priority: int
+    attempt: int
+    max_attempts: int
+    starts: int
+    crashes: int
+    releases: int
+    snoozes: int
+    created_at: datetime
+    run_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    expires_at: datetime | None
+    deadline_at: datetime | None
+    timeout: float | None
+    tags: list[str]
+    correlation_id: str | None
+    unique_key: str | None
+    copy_of: str | None
+    schedule: str | None
+    slot_at: datetime | None
+    worker: str | None
+    cancelling: bool
+    cancelling_since: datetime | None
+    error: Failure | None
+    links: dict[str, str]
+    args: Any = None
+    result: Any = None
+    attempts: list[Attempt] | UnsetType = UNSET
+
+
+class Explained(Struct):
+    """Why a job is not running, in one line."""
+
+    id: str
+    state: StateWord
+    explain: str
+
+
+class Item(Struct):
+    """What became of one item of a batch."""
+
+    index: int
+    status: int
+    job_id: str | UnsetType = UNSET
+    existing: bool | UnsetType = UNSET
+    replayed: bool | UnsetType = UNSET
+    error: dict[str, Any] | UnsetType = UNSET
+
+
+class Items(Struct):
+    """What became of each item, in order."""
+
+    items: list[Item]
+
+
+class Paused(Struct):
+    """A pause that holds."""
+
+    by: str | None
+    reason: str | None
+    since: datetime
+    until: datetime | None
+
+
+class Queue(Struct):
+    """A queue in numbers; rates are jobs a second over the last minutes."""
+
+    name: str
+    counts: dict[str, int]
+    dead: int
+    oldest_ready_seconds: float | None
+    consumers: int
+    paused: Paused | None
+    in_rate: float
+    out_rate: float
+    seconds_to_empty: float | None
+
+
+class Task(Struct):
+    """A task, as its author declared it."""
+
+    name: str
+    description: str
+    args_schema: dict[str, Any]
+    result_schema: dict[str, Any]
+    positional: list[str]
+    queue: str
+    priority: int
+    attempts: int
+    crashes: int
+    timeout: float | None
+    keep: float | None
+    tags: list[str]
+    retry: dict[str, Any]
+    executor: str
+    safe: bool
+    workers_serving: int
+    rate: float
+    failed_1h: int
+
+
+class Worker(Struct):
+    """A worker: who it is, how it is, what it holds."""
+
+    id: str
+    name: str
+    host: str
+    pid: int
+    version: str
+    language: str
+    queues: list[str]
+    tasks: list[str]
+    slots: dict[str, dict[str, int]]
+    state: str
+    command: str | None
+    started_at: datetime
+    beat_at: datetime
+    rss: int
+    load: float
+    loop_lag: float
+    buffered: int
+    unsettled: int
+    settled: int
+    held: int
+    jobs: list[str]
+
+
+class Operation(Struct):
+    """A bulk operation, and how far it has come."""
+
+    id: str
+    action: str
+    target: str
+    filter: dict[str, str]
+    params: Params
+    state: str
+    matched: int
+    done: int
+    skipped: int
+    failed: int
+    errors: list[Trouble]
+    rate: float | None
+    by: str
+    note: str
+    created_at: datetime
+    finished_at: datetime | None
+
+
+class Resting(Struct):
+    """A pause of a timer."""
+
+    by: str | None
+    reason: str | None
+    since: datetime
+
+
+class Slots(Struct):
+    """What became of one slot of a timer, or of several in a row."""
+
+    first_at: datetime
+    last_at: datetime
+    what: What
+    count: int
+    job_id: str | None
+
+
+class Preview(Struct):
+    """When a rule is due: in words, as it was said, and its next slots."""
+
+    words: str
+    every: float | None
+    cron: str | None
+    tz: str | None
+    next_at: list[datetime]
+
+
+class Schedule(Preview):
+    """A timer, and how it stands."""
+
+    name: str
+    task: str
+    queue: str
+    args: Any
+    overlap: Overlap
+    catch_up: CatchUp
+    window: float
+    jitter: float
+    source: Source
+    paused: Resting | None
+    last_slot_at: datetime
+    last_job_id: str | None
+    waiting_at: list[datetime]
+    backlog: int
+    ran: int
+    skipped: int
+    missed: int
+    log: list[Slots]
+
+
+class Backfilled(Schedule):
+    """The same, and how many slots will run once more."""
+
+    slots: int
+
+
+class Key(Struct):
+    """A key; `key` is its text, which is there once, when it was made."""
+
+    id: str
+    prefix: str
+    name: str
+    scopes: list[str]
+    queues: list[str]
+    tasks: list[str]
+    rate: float | None
+    depth: int | None
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
+    key: str | UnsetType = UNSET

@@ -1,0 +1,49 @@
+"""What a worker holds: the starts of jobs, from their leases until their outcomes are recorded."""
+
+from __future__ import annotations
+
+import asyncio
+
+from noria import ids
+from noria.model.job import Lease
+from noria.model.task import TaskDef
+from noria.worker.call import Packed
+from noria.worker.context import Context
+from noria.worker.judge import Doom
+from noria.worker.processes import Seat
+from noria.worker.raised import Raised
+
+
+class Run:
+    """One start of one job in this process, from its lease until its outcome is recorded."""
+
+    __slots__ = (
+        "began", "bucket", "context", "doom", "due", "ended", "entered", "error", "handle", "lease", "packed", "place",
+        "raised", "seat", "settled", "since", "slot", "task", "why",
+    )  # fmt: skip
+
+    def __init__(self, lease: Lease, task: TaskDef | None, since: float) -> None:
+        self.lease = lease
+        self.task = task
+        self.since = since
+        self.began = 0.0
+        self.slot = -1
+        self.place = -1
+        self.bucket = -1
+        self.due = float("inf")
+        self.ended = 0.0
+        self.entered = False
+        self.settled = False
+        self.doom: Doom | None = None
+        self.why = ""
+        self.context: Context | None = None
+        self.handle: asyncio.Task[None] | None = None
+        self.seat: Seat | None = None
+        self.error: BaseException | None = None
+        self.raised: Raised | None = None
+        self.packed: Packed | None = None
+
+
+def label(lease: Lease) -> str:
+    """A job as the log names it."""
+    return f"{lease.task} {ids.to_text(lease.id)}"

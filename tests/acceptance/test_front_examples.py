@@ -1,0 +1,120 @@
+"""The examples about HTTP run as a user runs them, and what they tell is true."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import Commands, commands, until
+from tests.support.serving import Front, serve
+from tests.support.source import ROOT
+
+pytestmark = [pytest.mark.slow, pytest.mark.kill]
+
+EXAMPLES = ROOT / "examples"
+RPC = str(EXAMPLES / "rpc" / "app.py")
+
+
+@pytest.fixture(name="commands")
+def _commands(tmp_path: Path, short_tmp: Path) -> Iterator[Commands]:
+    yield from commands(tmp_path, short_tmp)
+
+
+def worker(commands: Commands, app: str) -> None:
+    commands.start("worker", app).says("slots:", error=True)
+
+
+def told(example: str) -> list[tuple[str, str]]:
+    """The commands of an example's README, each with what it prints."""
+    [block] = re.findall(r"```text\n(.*?)```", (EXAMPLES / example / "README.md").read_text(), re.DOTALL)
+    return [
+        (command, printed) for command, _, printed in (part.partition("\n") for part in block.split("$ ")[1:])
+    ]
+
+
+def test_rpc_answers_as_its_readme_says(commands: Commands) -> None:
+    worker(commands, RPC)
+    front = serve(commands, RPC)
+    curls = [(command, printed) for command, printed in told("rpc") if command.startswith("curl ")]
+    assert len(curls) == 2
+    for command, printed in curls:
+        command = command.replace("127.0.0.1:8080", f"127.0.0.1:{front.port}").replace("curl ", "curl -s ", 1)
+        run = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, timeout=30)
+        assert run.stdout == printed.rstrip("\n"), command
+    assert front.ask("GET", "/v1/call/sqrt?a=nine")[0] == 422
+
+
+def test_rpc_works_on_a_front_without_the_code(commands: Commands) -> None:
+    worker(commands, RPC)
+    front = serve(commands)
+
+    assert until(lambda: front.text("GET", "/v1/call/sqrt?a=9")[2] == "3.0" or None)
+    assert front.text("POST", "/v1/call/cube", {"a": 3})[2] == "27"
+
+
+def test_the_foreign_client_prints_what_its_readme_says(commands: Commands) -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("there is no node here")
+    worker(commands, RPC)
+    front = serve(commands)
+    until(lambda: front.ask("GET", "/v1/tasks/cube")[0] == 200 or None)
+    run = subprocess.run(
+        [node, str(EXAMPLES / "foreign_client" / "client.mjs"), f"http://127.0.0.1:{front.port}"],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    [expected] = [printed for command, printed in told("foreign_client") if command.startswith("node ")]
+
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.strip() == expected.strip()
+
+
+def test_the_front_door_works_mounted_in_a_fastapi_application(commands: Commands) -> None:
+    worker(commands, str(EXAMPLES / "web_app" / "app.py"))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "uvicorn", "app:site", "--port", "0", "--timeout-graceful-shutdown", "5"],
+        cwd=EXAMPLES / "web_app",
+        env={**commands.environment, "NORIA_URL": f"sqlite:///{commands.folder}/test.db"},
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stderr is not None
+        line = next(line for line in process.stderr if "running on" in line)
+        found = re.search(r":(\d+)", line.partition("http")[2])
+        assert found is not None
+        site = Front(process, int(found[1]))  # type: ignore[arg-type]  # only its port is used
+        _uploads(site)
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+
+
+def _uploads(site: Front) -> None:
+    member = {"X_Member": "ann"}
+    made = site.ask("POST", "/pictures/cat.png", **member)[2]
+    job = site.ask("GET", f"/jobs/v1/jobs/{made['job']}?wait=20", **member)[2]
+    assert (job["result"], job["tags"]) == ("cat.png@200px", ["ann"])
+    assert job["links"]["self"] == f"/jobs/v1/jobs/{made['job']}"
+    stream = site.text("GET", made["follow"], **member, Accept="text/event-stream")[2]
+    assert "event: job" in stream
+    assert (
+        site.text("POST", "/jobs/v1/call/thumbnail", {"picture": "dog.png"}, **member)[2] == '"dog.png@200px"'
+    )
+    assert site.ask("GET", "/jobs/openapi.json", **member)[2]["servers"] == [{"url": "/jobs"}]
+    assert "docs/docs.js" in site.text("GET", "/jobs/docs", **member)[2]
+    assert site.text("GET", "/jobs/v1/jobs")[0] == 401
+    assert json.loads(site.text("GET", "/jobs/nowhere", **member)[2])["code"] == "not_found"
+
+
+def test_the_examples_leave_nothing_behind() -> None:
+    assert not [path for path in EXAMPLES.rglob("*.db*") if path.is_file()]
+    assert os.environ.get("NORIA_URL") is None
