@@ -1,0 +1,5 @@
+-- Flow control: what decides whether a job may run now.
+-- In: nothing. Out: nothing.
+-- Locks: runs whole inside the transaction that records this version of the schema.
+-- Safe to repeat: it is not run again once the schema says 2.
+-- Runs from: 2

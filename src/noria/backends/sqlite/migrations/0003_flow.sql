@@ -1,0 +1,4 @@
+-- Flow control: what decides whether a job may run now.
+-- In: nothing. Out: nothing.
+-- Locks: runs whole inside one write transaction, which also raises user_version.
+-- Safe to repeat: it is not run again once user_version says 3.
