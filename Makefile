@@ -35,7 +35,7 @@ $(VENV)/.installed: pyproject.toml requirements/runtime.txt requirements/dev.txt
 
 check: setup _static ## lint, types, floors, unit tests, the front door, the SQLite contract: under 90 seconds
 	@echo "make: unit tests, the front door, the SQLite contract"
-	@$(PYTEST) -q tests/unit tests/front $(wildcard tests/contract) -k "not (postgres-threaded or postgres-restarted or postgres-proxied or redis-threaded or redis-restarted or redis-proxied)"
+	@$(PYTEST) -q --contract-of sqlite tests/unit tests/front tests/contract
 
 test: setup _static _types _newest ## everything: check, the users' types, the newest Python, the whole suite; its seed is fixed
 	@echo "make: the whole suite"

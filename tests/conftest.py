@@ -37,6 +37,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=None,
         help=f"what tests draw from; {SEED} if left out, in a storm a random one; the header shows it",
     )
+    parser.addoption(
+        "--contract-of",
+        default=None,
+        metavar="BACKEND",
+        help="run the contract suite for this backend alone, such as sqlite",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -37,16 +37,27 @@ def params(cases: list[tuple[Factory, Mode]]) -> list[ParameterSet]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    kept = [item for item in items if STORM or not _waits_for_a_storm(item)]
-    if len(kept) < len(items):
-        config.hook.pytest_deselected(items=[item for item in items if _waits_for_a_storm(item)])
-        items[:] = kept
+    alone = config.option.contract_of
+    left_out = {item for item in items if _waits_for_a_storm(item) or _is_of_another(item, alone)}
+    if left_out:
+        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+        items[:] = [item for item in items if item not in left_out]
 
 
 def _waits_for_a_storm(item: pytest.Item) -> bool:
+    case = _case(item)
+    return not STORM and case is not None and case[1] == "proxied" and item.path.name not in PROXIED
+
+
+def _is_of_another(item: pytest.Item, alone: str | None) -> bool:
+    case = _case(item)
+    return alone is not None and case is not None and case[0].name != alone
+
+
+def _case(item: pytest.Item) -> tuple[Factory, Mode] | None:
+    """The backend and mode that a contract test runs with."""
     call = getattr(item, "callspec", None)
-    proxied = call is not None and "proxied" in call.id.split("-")
-    return proxied and item.path.parent == HERE and item.path.name not in PROXIED
+    return None if call is None else call.params.get("store", call.params.get("local"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
