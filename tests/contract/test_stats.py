@@ -193,6 +193,23 @@ async def test_old_minutes_are_kept_as_a_sum(store: Store) -> None:
     assert await counts(store) == {"arrived": 3}
 
 
+async def test_a_sweep_between_counts_nothing_twice_and_loses_nothing(store: Store) -> None:
+    first = await to_the_minute(store)
+    for n in (1, 2):
+        await enqueue(store, n)
+        await to_the_minute(store)
+        await swept(store)
+    await enqueue(store, 3)
+
+    assert await counts(store) == {"arrived": 6}
+    assert [(p.at - first, p.counts["arrived"]) for p in await store.series(first)] == [
+        (0.0, 1),
+        (MINUTE, 2),
+        (2 * MINUTE, 3),
+    ]
+    assert [p.counts["arrived"] for p in await store.series(first + MINUTE, first + 2 * MINUTE - 1)] == [2]
+
+
 async def test_an_idle_store_has_nothing_to_fold(store: Store) -> None:
     await one(store)
     await store.advance(FLOW_FOR / 2)

@@ -31,7 +31,7 @@ RIGHTS: Final = Request("rights", COMMANDS)
 
 KEYS: Final = {
     **dict.fromkeys(("head", "body", "card", "result", "why", "log", "change"), "hash"),
-    **dict.fromkeys(("keys", "marks", "counts", "flow"), "hash"),
+    **dict.fromkeys(("keys", "marks", "counts", "flow", "fresh"), "hash"),
     **dict.fromkeys(("ids", "dead", "erased", "kept", "kept_dead", "lapsing"), "zset"),
     **dict.fromkeys(("minutes", "parked", "sessions"), "zset"),
 }

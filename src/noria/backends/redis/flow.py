@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, ClassVar, Final, cast
 
 from noria.backends.contract import Flow, Point
@@ -34,11 +35,11 @@ class Totals(Call):
 
     def steps(self, settings: Settings) -> Steps:
         """Since the store began."""
-        (flat,) = yield [Request("flow", ["", ""])]
-        counts: dict[tuple[str, str], dict[Word, int]] = defaultdict(dict)
-        for word, queue, task, n in _numbers(flat):
-            counts[queue, task][word] = n
-        return [Flow(*place, counts[place]) for place in sorted(counts)]
+        ((fresh, flat),) = yield [Request("flow", ["", ""])]
+        counts: dict[tuple[str, str], dict[Word, int]] = defaultdict(lambda: defaultdict(int))
+        for word, queue, task, n in chain(_numbers(flat), (number for _, number in _fresh(fresh))):
+            counts[queue, task][word] += n
+        return [Flow(*place, dict(counts[place])) for place in sorted(counts)]
 
 
 @dataclass(slots=True)
@@ -55,15 +56,24 @@ class Series(Call):
         step = max(1, self.step)
         first = millis(self.since) // MINUTE // step * step
         last = b"" if self.until is None else -(-(millis(self.until) + 1) // MINUTE // step) * step
-        (flat,) = yield [Request("flow", [first, last])]
-        return list(_points(zip(flat[::2], flat[1::2], strict=True), step))
+        ((fresh, *flat),) = yield [Request("flow", [first, last])]
+        numbers = [
+            (int(minute), number)
+            for minute, numbers in zip(flat[::2], flat[1::2], strict=True)
+            for number in _numbers(numbers)
+        ]
+        numbers += [
+            (minute, number)
+            for minute, number in _fresh(fresh)
+            if minute >= first and (last == b"" or minute < last)
+        ]
+        return list(_points(numbers, step))
 
 
-def _points(minutes: Iterable[tuple[bytes, list[Any]]], step: int) -> Iterator[Point]:
+def _points(numbers: Iterable[tuple[int, _Number]], step: int) -> Iterator[Point]:
     sums: dict[tuple[int, str, str], dict[Word, int]] = defaultdict(lambda: defaultdict(int))
-    for minute, flat in minutes:
-        for word, queue, task, n in _numbers(flat):
-            sums[int(minute) // step * step, queue, task][word] += n
+    for minute, (word, queue, task, n) in numbers:
+        sums[minute // step * step, queue, task][word] += n
     for (minute_of_span, queue, task), counts in sorted(sums.items()):
         yield Point(minute_of_span * 60.0, queue, task, dict(counts))
 
@@ -72,3 +82,10 @@ def _numbers(flat: list[Any]) -> Iterator[_Number]:
     for field, n in zip(flat[::2], flat[1::2], strict=True):
         word, queue, task = field.decode().split("\0")
         yield cast("Word", word), queue, task, int(n)
+
+
+def _fresh(flat: list[Any]) -> Iterator[tuple[int, _Number]]:
+    """Numbers that no sweep has added up yet, each with its minute."""
+    for field, n in zip(flat[::2], flat[1::2], strict=True):
+        minute, _, rest = field.partition(b"\0")
+        yield int(minute), next(_numbers([rest, n]))

@@ -27,6 +27,8 @@ class Count(Call):
         states: dict[str, dict[State, int]] = defaultdict(dict)
         numbers: dict[str, dict[str, int]] = defaultdict(dict)
         for field, n in _pairs(flat):
+            if n == b"0":
+                continue
             word, _, queue = field.decode().partition(" ")
             if word.isdecimal():
                 states[queue][State(int(word))] = int(n)

@@ -21,7 +21,7 @@ end
 
 for i = 1, #counts, 2 do
     local state, queue = counts[i]:match('^(%d+) (.*)$')
-    if state == '2' then
+    if state == '2' and counts[i + 1] ~= '0' then
         local due = NEVER
         for lane = 0, 2 do
             due = oldest_of(P .. 'q' .. lane .. ':' .. queue, due)

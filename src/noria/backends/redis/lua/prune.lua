@@ -23,6 +23,36 @@ local function drop_docs()
     end
 end
 
+-- A count that came to nothing says nothing.
+local function drop_zeros()
+    local counts, left = redis.call('HGETALL', P .. 'counts'), limit
+    for i = 1, #counts, 2 do
+        if counts[i + 1] == '0' and left > 0 then left = left - redis.call('HDEL', P .. 'counts', counts[i]) end
+    end
+end
+
+-- Fresh numbers of minutes that are over, each as its field and number.
+local function stale_numbers()
+    local found, fresh, this_minute = {}, redis.call('HGETALL', P .. 'fresh'), math.floor(now / 60000)
+    for i = 1, #fresh, 2 do
+        if tonumber(fresh[i]:match('^%d+')) < this_minute then found[#found + 1] = {fresh[i], fresh[i + 1]} end
+    end
+    return found
+end
+
+-- Add fresh numbers of minutes that are over to those of their minute, and to the totals; says whether some are left.
+local function add_up()
+    local stale = stale_numbers()
+    for i = 1, math.min(limit, #stale) do
+        local minute, field = stale[i][1]:match('^(%d+)%z(.*)$')
+        redis.call('HINCRBY', P .. 'flow', field, stale[i][2])
+        redis.call('HINCRBY', P .. 'flow:' .. minute, field, stale[i][2])
+        redis.call('ZADD', P .. 'minutes', minute, minute)
+        redis.call('HDEL', P .. 'fresh', stale[i][1])
+    end
+    return #stale > limit
+end
+
 -- What a minute counted stays in the totals.
 local function drop_minutes()
     if not waits('minutes', minute - tonumber(ARGV[8]) - 1) then return end
@@ -47,7 +77,7 @@ local function next_due()
     for _, field in ipairs(redis.call('HKEYS', P .. 'counts')) do
         local state, queue = field:match('^(%d+) (.*)$')
         if state == '1' or state == '6' then
-            local due = tonumber(redis.call('ZRANGE', P .. 'due:' .. queue, 0, 0, 'WITHSCORES')[2])
+            local due = tonumber(redis.call('ZRANGE', P .. 'due:' .. queue, 0, 0, 'WITHSCORES')[2]) or NEVER
             next_due, due_now = math.min(next_due, due), due_now or due <= now
         end
     end
@@ -58,11 +88,13 @@ local pruned = prune_within(cap, limit)
 if pruned < limit then pruned = pruned + prune('kept_dead', now, limit - pruned) end
 prune('erased', now, limit)
 drop_docs()
+local unadded = add_up()
 drop_minutes()
 forget_sessions()
 conclude()
+drop_zeros()
 local due, due_now = next_due()
-local more = due_now or waits('lapsing', now) or waits('kept', now) or waits('kept_dead', now) or waits('erased', now)
+local more = due_now or unadded or waits('lapsing', now) or waits('kept', now) or waits('kept_dead', now) or waits('erased', now)
     or redis.call('ZCARD', P .. 'kept') > cap or waits('doc_times', now)
     or waits('minutes', minute - tonumber(ARGV[8]) - 1) or waits('ended', sessions_before)
 return {

@@ -229,18 +229,12 @@ end
 
 local function conclude()
     flush()
+    -- One write for each number: sweeps drop what came to nothing, and add fresh numbers to those of a minute and of all time.
     for field, n in pairs(counts) do
-        if n ~= 0 and redis.call('HINCRBY', P .. 'counts', field, n) == 0 then redis.call('HDEL', P .. 'counts', field) end
+        if n ~= 0 then redis.call('HINCRBY', P .. 'counts', field, n) end
     end
-    if next(flows) then
-        local minute = math.floor(now / 60000)
-        for field, n in pairs(flows) do
-            redis.call('HINCRBY', P .. 'flow', field, n)
-            -- Only what is the first of its kind in a minute can be the first thing in it.
-            if redis.call('HINCRBY', P .. 'flow:' .. minute, field, n) == n then
-                redis.call('ZADD', P .. 'minutes', minute, minute)
-            end
-        end
+    for field, n in pairs(flows) do
+        redis.call('HINCRBY', P .. 'fresh', math.floor(now / 60000) .. '\0' .. field, n)
     end
     for reply, portions in pairs(told) do
         for _, portion in ipairs(portions) do
