@@ -18,6 +18,17 @@ for at = 10, #ARGV, 5 do
     }
 end
 
+-- Whether there is any of what most stores have nothing of: then each of it is looked for. One command says so of all.
+local function is_unusual()
+    local keys = {P .. 'pauses', P .. 'lapsing', P .. 'card'}
+    for _, want in ipairs(wants) do
+        local n = #keys
+        keys[n + 1], keys[n + 2] = P .. 'due:' .. want.queue, P .. 'parked:' .. want.queue
+        keys[n + 3] = P .. ready_line('x', want.lane, want.queue)
+    end
+    return #keys > WIDE or redis.call('EXISTS', unpack(keys)) > 0
+end
+
 -- Byte by byte: the comparison of Lua follows the locale of the server.
 local function before(one, other)
     if one[1] ~= other[1] then return one[1] < other[1] end
@@ -30,7 +41,7 @@ end
 
 -- The first of a line, each as {rank, id}.
 local function first_of(line, n)
-    local found, flat = {}, redis.call('ZRANGE', P .. line, 0, n - 1, 'WITHSCORES')
+    local found, flat = {}, redis.call('ZRANGE', P .. line, '0', digits(n - 1), 'WITHSCORES')
     for i = 1, #flat, 2 do found[#found + 1] = {tonumber(flat[i + 1]), flat[i]} end
     return found
 end
@@ -57,10 +68,11 @@ local function is_paused(queue)
 end
 
 -- What stands in the line of a want: parked jobs and ready jobs, each in order of rank, and the first suspect.
-local function look(want, paused)
+local function look(want, unusual)
     want.parked, want.ready, want.suspects = {}, {}, {}
-    if paused and is_paused(want.queue) then return end
+    if unusual and is_paused(want.queue) then return end
     want.ready = first_of(ready_line('q', want.lane, want.queue), limit)
+    if not unusual then return end
     want.suspects = first_of(ready_line('x', want.lane, want.queue), 1)
     if redis.call('EXISTS', P .. 'parked:' .. want.queue) == 1 then
         want.parked = first_parked('p', want, limit)
@@ -130,13 +142,16 @@ local function forget(id)
     redis.log(redis.LOG_WARNING, 'noria: job ' .. hex(id) .. ' was queued and its head is gone; it is dropped')
 end
 
-local function take(chosen, reply)
+local function take(chosen, unusual, reply)
     local taken, seen, bodies, cards = 0, {}, nil, nil
     gathers = #chosen > 1
     read_heads(chosen)
     for i, id in ipairs(chosen) do
         local place = (i - 1) % PORTION + 1
-        if place == 1 then bodies, cards = portion_of('body', chosen, i), portion_of('card', chosen, i) end
+        if place == 1 then
+            bodies = portion_of('body', chosen, i)
+            cards = unusual and portion_of('card', chosen, i) or {}
+        end
         local h = head_of(id)
         -- A worker might name a line twice; and what a portion of the expiry has left stays for the next one.
         if not h then
@@ -152,7 +167,7 @@ local function take(chosen, reply)
             local packed, n = pack_head(h), #reply
             put(id, h, nil, nil, packed)
             taken, seen[id] = taken + 1, true
-            reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4] = id, packed, cards[place], body
+            reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4] = id, packed, cards[place] or false, body
         end
     end
     return taken
@@ -160,14 +175,14 @@ end
 
 -- When the next job of a queue is due, from here on.
 local function next_due_of(queue)
-    local due = redis.call('ZRANGE', P .. 'due:' .. queue, 0, 0, 'WITHSCORES')
+    local due = redis.call('ZRANGE', P .. 'due:' .. queue, '0', '0', 'WITHSCORES')
     return tonumber(due[2]) or NEVER
 end
 
 local alive = redis.call('ZSCORE', P .. 'sessions', session)
 local left = tonumber(ARGV[9])
-local moving, next_due = 0, NEVER
-for _, want in ipairs(wants) do
+local moving, next_due, unusual = 0, NEVER, is_unusual()
+for _, want in ipairs(unusual and wants or {}) do
     local due = next_due_of(want.queue)
     if due <= now and alive and moving < left then
         moving = moving + promote(want.queue, left - moving)
@@ -176,20 +191,19 @@ for _, want in ipairs(wants) do
     end
     next_due = math.min(next_due, due)
 end
-if alive then
+if alive and unusual then
     moving = moving + expire(left, tonumber(ARGV[8]), ARGV[6], ARGV[7])
     flush()
 end
 local reply = {next_due < NEVER and string.format('%.0f', math.max(0, next_due - now)) or '', 1, 0}
 local standing, taken = 0, 0
 if alive and limit > 0 then
-    local paused = redis.call('EXISTS', P .. 'pauses') == 1
     for _, want in ipairs(wants) do
-        look(want, paused)
+        look(want, unusual)
         standing = standing + #want.parked + #want.ready + #want.suspects
         if #want.suspects > 0 then reply[3] = 1 end
     end
-    taken = take(choose(), reply)
+    taken = take(choose(), unusual, reply)
 end
 -- A suspect may hide others, and a line as long as was asked for may go on.
 reply[2] = (taken == standing and standing < math.max(limit, 1) and moving < left and reply[3] == 0) and 1 or 0

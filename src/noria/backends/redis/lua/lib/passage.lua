@@ -4,7 +4,7 @@
 -- Make jobs of a queue ready whose time has come, at most so many; says how many. Their rank was fixed with their time.
 local function promote(queue, limit)
     flush()
-    local ids = redis.call('ZRANGEBYSCORE', P .. 'due:' .. queue, '-inf', now, 'LIMIT', 0, limit)
+    local ids = redis.call('ZRANGEBYSCORE', P .. 'due:' .. queue, '-inf', digits(now), 'LIMIT', '0', digits(limit))
     read_heads(ids)
     for _, id in ipairs(ids) do
         local h = known(id, 'due:' .. queue)
@@ -22,7 +22,7 @@ end
 -- `late` is the failure of those whose deadline passed, `expired` that of the others, both as JSON.
 local function expire(limit, keep_for, expired, late)
     flush()
-    local ids = redis.call('ZRANGEBYSCORE', P .. 'lapsing', '-inf', now, 'LIMIT', 0, limit)
+    local ids = redis.call('ZRANGEBYSCORE', P .. 'lapsing', '-inf', digits(now), 'LIMIT', '0', digits(limit))
     read_heads(ids)
     for _, id in ipairs(ids) do
         local h = known(id, 'lapsing')

@@ -49,7 +49,7 @@ local function tell(reply, line, short)
 end
 
 local function hex(id)
-    return string.format(string.rep('%02x', #id), id:byte(1, -1))
+    return string.format('%08x%08x%08x%08x', struct.unpack('>I4I4I4I4', id))
 end
 
 -- The head of a job that a set names. One that has none, since somebody has deleted it behind our back, leaves the set.
@@ -150,11 +150,11 @@ end
 local function arrive(id, h, prune_at, mark)
     local state = h.state
     if state == RUNNING then
-        join_set('held:' .. h.session, 0, id)
+        join_set('held:' .. h.session, '0', id)
     elseif state == QUEUED then
-        join_set(ready_line(line_kind(h), h.lane, h.queue), h.rank, id)
+        join_set(ready_line(line_kind(h), h.lane, h.queue), digits(h.rank), id)
     elseif state == SCHEDULED or state == RETRYING then
-        join_set('due:' .. h.queue, h.due, id)
+        join_set('due:' .. h.queue, digits(h.due), id)
     elseif state == PARKED then
         park(id, h)
     elseif state == ERASED then
@@ -164,7 +164,7 @@ local function arrive(id, h, prune_at, mark)
             bury(id, h, mark)
             join_set('kept_dead', prune_at, id)
         else
-            join_set('kept', prune_at, id)
+            join_set('kept', digits(prune_at), id)
         end
         if state ~= SUCCEEDED then join_set('ended:' .. state, 0, id) end
     end
@@ -210,8 +210,8 @@ local function put(id, h, prune_at, mark, packed)
     heads[id], moved[id] = packed, gathers
     store('head', id, packed)
     if not h.was then
-        join_set('ids', 0, id)
-        if h.correlation ~= '' then join_set('correlated:' .. h.correlation, 0, id) end
+        join_set('ids', '0', id)
+        if h.correlation ~= '' then join_set('correlated:' .. h.correlation, '0', id) end
     end
     arrive(id, h, prune_at, mark)
     count(h.queue, h.state == ERASED and 'erased' or h.state, 1)
@@ -231,10 +231,10 @@ local function conclude()
     flush()
     -- One write for each number: sweeps drop what came to nothing, and add fresh numbers to those of a minute and of all time.
     for field, n in pairs(counts) do
-        if n ~= 0 then redis.call('HINCRBY', P .. 'counts', field, n) end
+        if n ~= 0 then redis.call('HINCRBY', P .. 'counts', field, digits(n)) end
     end
     for field, n in pairs(flows) do
-        redis.call('HINCRBY', P .. 'fresh', math.floor(now / 60000) .. '\0' .. field, n)
+        redis.call('HINCRBY', P .. 'fresh', digits(math.floor(now / 60000)) .. '\0' .. field, digits(n))
     end
     for reply, portions in pairs(told) do
         for _, portion in ipairs(portions) do

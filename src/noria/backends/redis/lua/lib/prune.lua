@@ -4,7 +4,7 @@
 -- Drop records of a set that are kept only until before this time, the oldest first; says how many.
 local function prune(kept, before, limit)
     flush()
-    local ids = redis.call('ZRANGEBYSCORE', P .. kept, '-inf', before, 'LIMIT', 0, limit)
+    local ids = redis.call('ZRANGEBYSCORE', P .. kept, '-inf', before, 'LIMIT', '0', digits(limit))
     read_heads(ids)
     for _, id in ipairs(ids) do
         local h = known(id, kept)
@@ -21,5 +21,5 @@ local function prune_within(cap, limit)
     flush()
     local over = redis.call('ZCARD', P .. 'kept') - cap
     if over > 0 then return prune('kept', '+inf', math.min(over, limit)) end
-    return prune('kept', now, limit)
+    return prune('kept', digits(now), limit)
 end
