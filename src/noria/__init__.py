@@ -54,6 +54,7 @@ from noria.errors import (
     WrongState,
 )
 from noria.model.backoff import Backoff
+from noria.model.reason import Reason
 from noria.worker import Exit, Worker, WorkerSettings
 from noria.worker.context import Context, Stopped
 
@@ -94,6 +95,7 @@ __all__ = [
     "NoriaError",
     "NotRunning",
     "Outgoing",
+    "Reason",
     "ResultGone",
     "ResultTooLarge",
     "Retry",

@@ -245,6 +245,9 @@ class Process:
     async def tally(self, query: Query, most: int = 10_000) -> Tallied:
         return await self._call("tally", query, most)
 
+    async def place(self, id: Id, most: int = 10_000) -> int | None:
+        return await self._call("place", id, most)
+
     async def dead_groups(self, limit: int = 100) -> list[DeadGroup]:
         return await self._call("dead_groups", limit)
 

@@ -24,6 +24,7 @@ from noria.cli.flags import CommonFlag, common_flags
 from noria.cli.main import program
 from noria.model import limits
 from noria.model.outcome import Outcome, Reason
+from noria.model.reason import CODES
 from noria.model.state import State
 from tests.support.source import PACKAGE, ROOT
 
@@ -96,6 +97,7 @@ def test_public_names_of_testing_are_the_documented_names() -> None:
         (noria.StartStatus, "jobs.md"),
         (noria.JobFault, "jobs.md"),
         (DeadLetters, "jobs.md"),
+        (noria.Reason, "jobs.md"),
         (noria.testing.Trial, "testing.md"),
         (noria.testing.Enqueued, "testing.md"),
         (noria.DeadPage, "jobs.md"),
@@ -257,6 +259,12 @@ def test_exit_codes_are_as_documented() -> None:
     told = {int(code): meaning for code, meaning in rows(section(page("cli.md"), "Exit codes"))}
 
     assert told == {int(code): meaning for code, meaning in MEANINGS.items()}
+
+
+def test_every_code_of_a_reason_is_documented() -> None:
+    told = dict(rows(section(page("jobs.md"), "Codes of reasons")))
+
+    assert told == {f"`{code}`": meaning for code, meaning in CODES.items()}
 
 
 # ---- states

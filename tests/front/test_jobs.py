@@ -206,6 +206,9 @@ async def test_explain_says_why_a_job_does_not_run(short_tmp: Path) -> None:
 
         assert said["id"] == id
         assert "no worker is live" in said["explain"]
+        assert [reason["code"] for reason in said["reasons"]] == ["queued", "no_worker"]
+        assert "; ".join(reason["text"] for reason in said["reasons"]) == said["explain"]
+        assert said["reasons"][0]["fields"]["queue"] == "default"
 
 
 async def test_many_clients_at_once_each_get_their_own_answer(short_tmp: Path) -> None:

@@ -72,6 +72,7 @@ CALLS: dict[str, tuple[Any, Any]] = {
     "get": (tuple[list[bytes], int, str | None], list[Record | None]),
     "find": (tuple[Query, bytes | None, int, int, bool], Page),
     "tally": (tuple[Query, int], Tallied),
+    "place": (tuple[bytes, int], int | None),
     "dead_groups": (tuple[int], list[DeadGroup]),
     "alter": (tuple[list[bytes], Change], list[Altered]),
     "counts": (tuple[()], Counts),

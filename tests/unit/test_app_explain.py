@@ -1,4 +1,4 @@
-"""Why a job is not running, in one line, for every state; and the public view of a record."""
+"""Why a job is not running, reason by reason and in one line, for every state; and the public view of a record."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Any, get_args
 import pytest
 from msgspec.structs import replace
 
-from noria.app.explain import explain
+from noria.app.explain import explain, in_one_line, reasons_of
+from noria.app.scene import MOST_AHEAD, Scene
 from noria.app.status import StateWord, status_of
 from noria.backends.contract import Counts, Paused, QueueCounts, Vitals, WorkerCard, WorkerLine
 from noria.ids import Id, SessionId
 from noria.model.job import NO_EXTRAS, Record, Start
 from noria.model.outcome import Failure, Outcome, Tally
+from noria.model.reason import CODES, STATES, Reason
 from noria.model.state import State
 
 NOW = 1_800_000_000.0
@@ -55,7 +57,11 @@ def counts(*workers: WorkerLine) -> Counts:
 
 
 def said(*workers: WorkerLine, **changes: Any) -> str:
-    return explain(replace(RECORD, **changes), counts(*workers), NOW)
+    return explain(replace(RECORD, **changes), Scene(counts(*workers), NOW))
+
+
+def reasons(scene: Scene, **changes: Any) -> list[Reason]:
+    return reasons_of(replace(RECORD, **changes), scene)
 
 
 def test_a_queued_job_names_what_is_missing() -> None:
@@ -64,7 +70,58 @@ def test_a_queued_job_names_what_is_missing() -> None:
     assert said(worker(queues=("other",))) == f"{lead}; no live worker serves queue 'mail'"
     assert said(worker(tasks=())) == f"{lead}; no live worker of queue 'mail' knows task 'send'"
     crowd = "one of 1,204 that wait there, priority 2; workers run 14 jobs in 220 slots"
-    assert said(worker(), worker()) == f"{lead}: {crowd}"
+    assert said(worker(), worker()) == f"{lead}; {crowd}"
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        (0, "the next of 1,204 that wait there"),
+        (1, "about the 2nd of 1,204 that wait there"),
+        (1_199, "about the 1,200th of 1,204 that wait there"),
+        (MOST_AHEAD, "behind at least 10,000 of the 1,204 that wait there"),
+    ],
+)
+def test_a_queued_job_tells_its_place_in_line(place: int, words: str) -> None:
+    standing, behind = reasons(Scene(counts(worker()), NOW, place))
+
+    assert (standing.code, behind.code) == ("queued", "behind")
+    assert behind.text.startswith(f"{words}, priority 2;")
+    assert behind.fields == {
+        "place": place + 1, "counted_to": 10_000, "waiting": 1_204, "priority": 2, "running": 7, "slots": 110,
+    }  # fmt: skip
+
+
+def test_a_suspect_says_that_it_runs_alone() -> None:
+    told = reasons(Scene(counts(worker()), NOW, 0), tally=Tally(crashes=2, crash_budget=3))
+
+    assert [reason.code for reason in told] == ["queued", "suspect", "behind"]
+    assert told[1].fields == {"crashes": 2}
+    assert told[1].text == "it has crashed its process 2 times, so that it runs with no other such job"
+
+
+def test_all_that_hinders_a_job_is_told_and_the_weightiest_first() -> None:
+    stand = Counts(
+        {"mail": QueueCounts({State.QUEUED: 3}, paused=Paused("down", "alice", NOW - 9, NOW + 9))}, []
+    )
+
+    told = reasons(Scene(stand, NOW, 2))
+
+    assert [reason.code for reason in told] == ["queued", "paused", "no_worker"]
+    assert told[0].fields == {"queue": "mail", "seconds": 60.0}
+    assert told[1].fields == {
+        "queue": "mail", "by": "alice", "reason": "down",
+        "since": "2027-01-15T07:59:51.000Z", "until": "2027-01-15T08:00:09.000Z",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("state", State)
+def test_the_first_reason_is_the_state(state: State) -> None:
+    told = reasons(Scene(counts(worker()), NOW), state=state)
+
+    assert told[0].code == state.word
+    assert {reason.code for reason in told} <= CODES.keys()
+    assert STATES.keys() == {state.word for state in State}
 
 
 @pytest.mark.parametrize(
@@ -79,10 +136,10 @@ def test_a_job_of_a_paused_queue_says_who_paused_it_and_why(pause: Paused, words
     stand = Counts({"mail": QueueCounts({State.QUEUED: 3}, paused=pause)}, [worker()])
 
     for state in (State.QUEUED, State.SCHEDULED, State.RETRYING, State.PARKED):
-        line = explain(replace(RECORD, state=state), stand, NOW)
+        line = in_one_line(reasons(Scene(stand, NOW), state=state))
         assert f"; queue 'mail' {words}" in line
         assert "one of" not in line
-    assert "paused" not in explain(replace(RECORD, state=State.RUNNING), stand, NOW)
+    assert "paused" not in explain(replace(RECORD, state=State.RUNNING), Scene(stand, NOW))
 
 
 def test_a_job_that_waits_for_a_time_names_it() -> None:
@@ -94,14 +151,16 @@ def test_a_job_that_waits_for_a_time_names_it() -> None:
     assert snoozed == f"scheduled: put off by its handler (OSError: no route), {at}"
     retrying = {"state": State.RETRYING, "due": NOW + 7200, "tally": Tally(spent=2, attempts=5)}
     assert said(worker(), **retrying, failure=WHY) == (
-        "retrying: attempt 2 of 5 failed (OSError: no route); the next is at 2027-01-15 10:00:00 UTC (in 2 h)"
+        "retrying: attempt 2 of 5 failed (OSError: no route), and the next is at 2027-01-15 10:00:00 UTC (in 2 h)"
     )
 
 
 def test_a_parked_job_names_the_task_that_nobody_knows() -> None:
-    lead = "parked for 60 s:"
+    lead = "parked for 60 s;"
     parked = {"state": State.PARKED}
-    assert said(**parked) == f"{lead} no live worker knows task 'send'; start one of a version that has it"
+    assert said(**parked) == f"{lead} no worker is live"
+    remedy = "no live worker of queue 'mail' knows task 'send'; start one of a version that has it"
+    assert said(worker(tasks=()), **parked) == f"{lead} {remedy}"
     assert said(worker(), **parked) == f"{lead} a live worker knows task 'send', and will lease it next"
 
 
@@ -115,11 +174,10 @@ def test_a_running_job_names_its_worker() -> None:
     where = "on w-1 since 2027-01-15 07:57:00 UTC (3 min ago), attempt 2 of 5"
     mine = {**running, "session": SessionId(1)}
     assert said(worker(), **mine) == f"running {where}"
-    assert said(worker(), **mine, cancelling=True) == f"cancelling: its worker was told; it runs {where}"
+    assert said(worker(), **mine, cancelling=True) == f"running {where}; its worker was told to cancel it"
     asked = said(worker(), **mine, cancelling=True, cancelling_since=NOW - 30)
-    assert (
-        asked.startswith("cancelling: its worker was told 20") and f"UTC (30 s ago); it runs {where}" in asked
-    )
+    assert "; its worker was told 20" in asked
+    assert asked.endswith("UTC (30 s ago) to cancel it")
 
 
 def test_a_running_job_says_that_its_worker_is_silent() -> None:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from noria.model.wording import count, shares
+from noria.model.wording import count, ordinal, shares
 from tests.support.source import read_package
 
 
@@ -15,6 +15,14 @@ from tests.support.source import read_package
 )
 def test_a_noun_agrees_with_its_number(number: int, text: str) -> None:
     assert count(number, "job") == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (112, "112th"), (1_221, "1,221st")],
+)
+def test_a_place_is_told_as_people_say_it(number: int, text: str) -> None:
+    assert ordinal(number) == text
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,11 @@ FRAMES = {"begin_read", "begin_write", "commit", "rollback"}
 BY_ID = "SEARCH jobs USING PRIMARY KEY (id=?)"
 
 INTENDED = {
+    "ahead": [
+        "SEARCH j USING PRIMARY KEY (id=?)",
+        "SEARCH o USING INDEX ready (queue=? AND lane=? AND (rank,id)<(?,?))",
+        "SEARCH o USING INDEX suspects (queue=? AND lane=? AND (rank,id)<(?,?))",
+    ],
     "alter_ask": [BY_ID],
     "alter_body": [BY_ID],
     "alter_discard": [BY_ID],

@@ -1,46 +1,52 @@
-"""Why a job is not running, in one line."""
+"""Why a job is not running: the reasons, the weightiest first, and all of them in one line.
+
+The first reason is how the job stands. Then come those that `_PARTS` find, in that order; a further capability adds
+its own there, and what it has to know to `Scene`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from noria.app.scene import Scene, because, span, when
+from noria.app.service import paused, served, short_of_workers
 from noria.app.status import attempt_of
-from noria.backends.contract import Counts, Paused, WorkerLine
-from noria.clock import utc
+from noria.clock import moment
 from noria.model.job import Record
-from noria.model.outcome import Failure
+from noria.model.reason import Reason
 from noria.model.state import EDITABLE, State
-from noria.model.wording import count
 
 
-def explain(record: Record, counts: Counts, now: float) -> str:
-    """Say in one line what a job waits for, or how it ended.
+def explain(record: Record, scene: Scene) -> str:
+    """Say in one line what a job waits for, where it runs, or how it ended.
 
     Args:
         record: the job, with its log.
-        counts: the queues and live workers, read at about the same time.
-        now: seconds since the epoch.
+        scene: what is around it, read at about the same time.
     """
-    if lapsed(record, now):
-        return f"{record.state.word}: its time is over; the next sweep, or wait for it, ends it as expired"
-    match record.state:
-        case State.SCHEDULED:
-            return f"scheduled: {_snoozed(record)}may run at {_when(record.due, now)}" + _served(
-                record, counts, now
-            )
-        case State.RETRYING:
-            spent = (
-                f"attempt {record.tally.spent} of {record.tally.attempts} failed{_because(record.failure)}"
-            )
-            return f"retrying: {spent}; the next is at {_when(record.due, now)}" + _served(
-                record, counts, now
-            )
-        case State.QUEUED:
-            return _queued(record, counts, now)
-        case State.PARKED:
-            return _parked(record, counts, now)
-        case State.RUNNING:
-            return _running(record, now) + _silent(record, counts)
-        case _:
-            return _ended(record, now)
+    return in_one_line(reasons_of(record, scene))
+
+
+def in_one_line(reasons: list[Reason]) -> str:
+    """These reasons as one sentence."""
+    return "; ".join(reason.text for reason in reasons)
+
+
+def reasons_of(record: Record, scene: Scene) -> list[Reason]:
+    """How a job stands, and then why it does not run, the weightiest reason first.
+
+    Args:
+        record: the job, with its log.
+        scene: what is around it, read at about the same time.
+    """
+    if lapsed(record, scene.now):
+        text = f"{record.state.word}: its time is over; the next sweep, or wait for it, ends it as expired"
+        return [Reason("lapsed", text)]
+    found = [_STANDING[record.state](record, scene)]
+    for part in _PARTS:
+        found += part(record, scene)
+    return found
 
 
 def lapsed(record: Record, now: float) -> bool:
@@ -53,112 +59,86 @@ def lapsed(record: Record, now: float) -> bool:
     return any(end is not None and end <= now for end in ends)
 
 
-def _queued(record: Record, counts: Counts, now: float) -> str:
-    lead = f"queued in {record.queue!r} for {_span(now - record.due)}"
-    missing = _served(record, counts, now)
-    if missing:
-        return lead + missing
-    queue = counts.queues.get(record.queue)
-    waiting = queue.states.get(State.QUEUED, 0) if queue else 0
-    busy = sum(each.vitals.running for each in counts.workers)
-    slots = sum(each.card.slots for each in counts.workers)
-    alone = "no other waits there"
-    return (
-        f"{lead}: {alone if waiting <= 1 else f'one of {waiting:,} that wait there'}, priority {record.priority}; "
-        f"workers run {count(busy, 'job')} in {count(slots, 'slot')}"
-    )
+def _scheduled(record: Record, scene: Scene) -> Reason:
+    off = record.tally.snoozes and record.failure
+    snoozed = f"put off by its handler{because(record.failure)}, " if off else ""
+    text = f"scheduled: {snoozed}may run at {when(record.due, scene.now)}"
+    return Reason("scheduled", text, {"run_at": moment(record.due)})
 
 
-def _parked(record: Record, counts: Counts, now: float) -> str:
-    since = f"parked for {_span(now - record.due)}" if now > record.due else "parked"
-    since += _paused(record, counts, now)
-    if _serving(record, counts.workers):
-        return f"{since}: a live worker knows task {record.task!r}, and will lease it next"
-    return f"{since}: no live worker knows task {record.task!r}; start one of a version that has it"
+def _retrying(record: Record, scene: Scene) -> Reason:
+    tally = record.tally
+    spent = f"attempt {tally.spent} of {tally.attempts} failed{because(record.failure)}"
+    text = f"retrying: {spent}, and the next is at {when(record.due, scene.now)}"
+    told = {"attempt": tally.spent, "attempts": tally.attempts}
+    return Reason("retrying", text, {**told, "run_at": moment(record.due)})
 
 
-def _running(record: Record, now: float) -> str:
-    began = record.began if record.began is not None else now
-    lead = "running"
-    if record.cancelling:
-        asked = "" if record.cancelling_since is None else f" {_when(record.cancelling_since, now)}"
-        lead = f"cancelling: its worker was told{asked}; it runs"
-    return (
-        f"{lead} on {record.worker or 'a worker'} since {_when(began, now)}, "
-        f"attempt {attempt_of(record)} of {record.tally.attempts}"
-    )
+def _queued(record: Record, scene: Scene) -> Reason:
+    seconds = scene.now - record.due
+    text = f"queued in {record.queue!r} for {span(seconds)}"
+    return Reason("queued", text, {"queue": record.queue, "seconds": max(0.0, round(seconds, 3))})
 
 
-def _silent(record: Record, counts: Counts) -> str:
-    """What is to be said of its worker, if nothing has been heard of it in time."""
-    if any(each.session == record.session for each in counts.workers):
-        return ""
-    return "; that worker gives no sign of life: the next sweep of a live one gives the job back"
+def _parked(record: Record, scene: Scene) -> Reason:
+    since = record.began if record.began is not None else record.due
+    lasts = f" for {span(scene.now - since)}" if scene.now > since else ""
+    return Reason("parked", f"parked{lasts}", {"since": moment(since)})
 
 
-def _ended(record: Record, now: float) -> str:
-    at = f" at {_when(record.finished, now)}" if record.finished is not None else ""
-    if record.state is State.SUCCEEDED:
-        return f"succeeded{at}"
-    dead = "; it is a dead letter until it is retried or discarded" if record.dead else ""
-    return f"{record.state.word}{at}{_because(record.failure)}{dead}"
+def _running(record: Record, scene: Scene) -> Reason:
+    began = record.began if record.began is not None else scene.now
+    attempt, attempts = attempt_of(record), record.tally.attempts
+    where = record.worker or "a worker"
+    text = f"running on {where} since {when(began, scene.now)}, attempt {attempt} of {attempts}"
+    told = {"attempt": attempt, "attempts": attempts}
+    return Reason("running", text, {"worker": record.worker, "since": moment(began), **told})
 
 
-def pause_in_words(queue: str, paused: Paused, now: float) -> str:
-    """Who paused a queue, why, and until when."""
-    by = f" by {paused.by}" if paused.by else ""
-    because = f" because {' '.join(paused.reason.split())}" if paused.reason else ""
-    until = "" if paused.until is None else f", until {_when(paused.until, now)}"
-    return f"queue {queue!r} is paused{by}{because}{until}"
+def _ended(record: Record, scene: Scene) -> Reason:
+    at = f" at {when(record.finished, scene.now)}" if record.finished is not None else ""
+    why = "" if record.state is State.SUCCEEDED else because(record.failure)
+    return Reason(record.state.word, f"{record.state.word}{at}{why}", {"at": moment(record.finished)})
 
 
-def _paused(record: Record, counts: Counts, now: float) -> str:
-    """Who paused its queue, and why, if that is so."""
-    queue = counts.queues.get(record.queue)
-    if queue is None or queue.paused is None:
-        return ""
-    return f"; {pause_in_words(record.queue, queue.paused, now)}"
+_STANDING: Final[dict[State, Callable[[Record, Scene], Reason]]] = {
+    State.SCHEDULED: _scheduled,
+    State.QUEUED: _queued,
+    State.RUNNING: _running,
+    State.RETRYING: _retrying,
+    State.PARKED: _parked,
+    State.SUCCEEDED: _ended,
+    State.FAILED: _ended,
+    State.CANCELLED: _ended,
+    State.EXPIRED: _ended,
+}
 
 
-def _served(record: Record, counts: Counts, now: float) -> str:
-    """Why nobody would run this job, if that is so: its queue is paused, or no live worker is for it."""
-    paused = _paused(record, counts, now)
-    if paused or not counts.workers:
-        return paused or "; no worker is live"
-    if not any(record.queue in each.card.queues for each in counts.workers):
-        return f"; no live worker serves queue {record.queue!r}"
-    if not _serving(record, counts.workers):
-        return f"; no live worker of queue {record.queue!r} knows task {record.task!r}"
-    return ""
+def _cancelling(record: Record, scene: Scene) -> Iterator[Reason]:
+    if record.state is State.RUNNING and record.cancelling:
+        since = record.cancelling_since
+        asked = "" if since is None else f" {when(since, scene.now)}"
+        yield Reason("cancelling", f"its worker was told{asked} to cancel it", {"since": moment(since)})
 
 
-def _serving(record: Record, workers: list[WorkerLine]) -> bool:
-    return any(record.queue in each.card.queues and record.task in each.card.tasks for each in workers)
+def _silent(record: Record, scene: Scene) -> Iterator[Reason]:
+    alive = any(each.session == record.session for each in scene.counts.workers)
+    if record.state is State.RUNNING and not alive:
+        text = "that worker gives no sign of life: the next sweep of a live one gives the job back"
+        yield Reason("silent", text)
 
 
-def _snoozed(record: Record) -> str:
-    return (
-        f"put off by its handler{_because(record.failure)}, "
-        if record.tally.snoozes and record.failure
-        else ""
-    )
+def _dead(record: Record, scene: Scene) -> Iterator[Reason]:
+    if record.dead:
+        yield Reason("dead", "it is a dead letter until it is retried or discarded")
 
 
-def _because(failure: Failure | None) -> str:
-    if failure is None:
-        return ""
-    text = f"{failure.type}: {failure.message}" if failure.type else failure.message or failure.reason
-    return f" ({' '.join(text.split())[:200]})"
-
-
-def _when(at: float, now: float) -> str:
-    gap = at - now
-    return f"{utc(at):%Y-%m-%d %H:%M:%S} UTC ({'in ' + _span(gap) if gap > 0 else _span(-gap) + ' ago'})"
-
-
-def _span(seconds: float) -> str:
-    seconds = seconds if seconds > 0 else 0.0
-    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+_PARTS: Final[tuple[Callable[[Record, Scene], Iterator[Reason]], ...]] = (
+    paused,
+    short_of_workers,
+    served,
+    _cancelling,
+    _silent,
+    _dead,
+)
+"""In order of weight; each gives nothing for a job whose state it does not concern."""

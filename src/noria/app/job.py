@@ -11,14 +11,16 @@ from noria import ids
 from noria.app import checks
 from noria.app.alter import altered
 from noria.app.ending import DecodeResult, value_of
-from noria.app.explain import explain
+from noria.app.explain import explain, reasons_of
 from noria.app.link import Links
+from noria.app.scene import Scene, look_around
 from noria.app.status import JobStatus, StateWord, status_of
 from noria.backends.contract import Change, Parts
 from noria.clock import Clock
 from noria.errors import JobNotFound
 from noria.ids import Id
 from noria.model.job import NewJob, Receipt, Record
+from noria.model.reason import Reason
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -78,8 +80,15 @@ class Job(Generic[T_co]):
 
     async def explain(self) -> str:
         """Say in one line why the job is not running, or where it runs, or how it ended."""
+        return explain(*await self._look())
+
+    async def reasons(self) -> list[Reason]:
+        """The same for programs: how the job stands, then why it does not run, the weightiest reason first."""
+        return reasons_of(*await self._look())
+
+    async def _look(self) -> tuple[Record, Scene]:
         record = await self._read()
-        return explain(record, await self._links.here().backend.counts(), self._clock.wall())
+        return record, await look_around(self._links.here().backend, record, self._clock.wall())
 
     async def cancel(self, reason: str = "") -> StateWord:
         """Cancel the job; one that runs is told through its worker. May be repeated.

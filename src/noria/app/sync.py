@@ -18,6 +18,7 @@ from noria.app.status import JobStatus, StateWord
 from noria.app.task import Enqueuer
 from noria.errors import InvalidInput, NotRunning, shown
 from noria.model.limits import POLL
+from noria.model.reason import Reason
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -73,6 +74,10 @@ class Sync:
     def explain(self, job: Job[Any]) -> str:
         """Say in one line why a job is not running; as `job.explain`."""
         return self._run(job.explain)
+
+    def reasons(self, job: Job[Any]) -> list[Reason]:
+        """The same for programs; as `job.reasons`."""
+        return self._run(job.reasons)
 
     def cancel(self, job: Job[Any], reason: str = "") -> StateWord:
         """Cancel a job; as `job.cancel`."""

@@ -241,6 +241,13 @@ class Ledger(Protocol):
         """Count the jobs that match, to `most`, and looking at 100,000 rows at most."""
         ...
 
+    async def place(self, id: Id, most: int = 10_000) -> int | None:
+        """Count the jobs that are to be leased before one that is queued, to `most`; None if it is not.
+
+        Counted are those of its queue that need the same kind of slot; suspects stand in a line of their own.
+        """
+        ...
+
     async def dead_groups(self, limit: int = 100) -> list[DeadGroup]:
         """Dead letters by fingerprint, the most frequent first; among at most 1,000 fingerprints."""
         ...

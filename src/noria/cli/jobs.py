@@ -10,6 +10,7 @@ import click
 from msgspec import Struct
 
 from noria import ids
+from noria.app.explain import in_one_line
 from noria.backends.contract import Altered
 from noria.cli import jobview, query
 from noria.cli.choice import Named, chosen, readable
@@ -25,6 +26,7 @@ from noria.clock import SystemClock
 from noria.front.resources import job_resource
 from noria.ids import Id
 from noria.model.job import Record
+from noria.model.reason import Reason
 
 _FAILURES: Final = {"missing": ExitCode.NOT_FOUND, "refused": ExitCode.REFUSED, "conflict": ExitCode.REFUSED}
 
@@ -85,7 +87,8 @@ def show_job(ctx: click.Context, id: str) -> None:
     """Tell the whole story of one job; ID is the whole id, or its last 8 digits for a recent job."""
     flags = flags_of(ctx)
     out = Output(flags)
-    record, explained = asyncio.run(_read(flags, readable([id])))
+    record, reasons = asyncio.run(_read(flags, readable([id])))
+    explained = in_one_line(reasons)
     if out.json:
         out.record({**job_resource(record), "explained": explained})
         return
@@ -97,17 +100,19 @@ def show_job(ctx: click.Context, id: str) -> None:
 @click.argument("id")
 @click.pass_context
 def explain_job(ctx: click.Context, id: str) -> None:
-    """Say in one line why a job is not running."""
+    """Say why a job is not running: how it stands, then each reason, the weightiest first."""
     flags = flags_of(ctx)
     out = Output(flags)
-    record, explained = asyncio.run(_read(flags, readable([id])))
+    record, reasons = asyncio.run(_read(flags, readable([id])))
     if out.json:
-        out.record({"id": ids.to_text(record.id), "state": record.state.word, "explained": explained})
-    else:
-        out.line(one_line(explained))
+        told = {"explained": in_one_line(reasons), "reasons": reasons}
+        out.record({"id": ids.to_text(record.id), "state": record.state.word, **told})
+        return
+    for number, reason in enumerate(reasons):
+        out.line(("  " if number else "") + one_line(reason.text))
 
 
-async def _read(flags: Flags, named: Sequence[Named]) -> tuple[Record, str]:
+async def _read(flags: Flags, named: Sequence[Named]) -> tuple[Record, list[Reason]]:
     async with opened_source(flags) as source:
         [id] = await chosen(source, named)
         return await source.read(id)

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 import click
 from msgspec import Raw
 
-from noria.app.explain import pause_in_words
+from noria.app.service import pause_in_words
 from noria.backends.contract import Counts, QueueCounts, WorkerLine
 from noria.cli.command import Group
 from noria.cli.escape import one_line

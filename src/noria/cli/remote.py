@@ -16,6 +16,7 @@ from noria.cli.source import Kind, Listed
 from noria.errors import JobNotFound
 from noria.ids import Id
 from noria.model.job import Record
+from noria.model.reason import Reason
 from noria.model.state import State
 
 _IDS: Final = 1_000
@@ -27,6 +28,7 @@ class Explained(msgspec.Struct):
     """Why a job is not running."""
 
     explain: str
+    reasons: list[Reason] = []
 
 
 class RemoteSource:
@@ -58,12 +60,14 @@ class RemoteSource:
             query["cursor"] = page.next
         return found
 
-    async def read(self, id: Id) -> tuple[Record, str]:
+    async def read(self, id: Id) -> tuple[Record, list[Reason]]:
         """As `Source`."""
         path = f"/v1/jobs/{ids.to_text(id)}"
         found = await self._peer.ask("GET", path, query={"include": "args,result,attempts"})
         why = await self._peer.ask("GET", f"{path}/explain")
-        return record_of(found.read(Job)), why.read(Explained).explain
+        record, told = record_of(found.read(Job)), why.read(Explained)
+        # A front of an older version gives no reasons.
+        return record, told.reasons or [Reason(record.state.word, told.explain)]
 
     async def alter(self, found: Sequence[Id], kind: Kind, note: str = "") -> list[Altered]:
         """As `Source`; a request for each."""

@@ -12,6 +12,7 @@ from noria.backends.contract import Altered, Counts
 from noria.cli.query import Wanted
 from noria.ids import Id
 from noria.model.job import Record
+from noria.model.reason import Reason
 
 PAGE = 200
 """Jobs that are read or changed at once."""
@@ -37,8 +38,8 @@ class Source(Protocol):
         """The ids of that many of the newest jobs."""
         ...
 
-    async def read(self, id: Id) -> tuple[Record, str]:
-        """One job with all its parts, and why it is not running.
+    async def read(self, id: Id) -> tuple[Record, list[Reason]]:
+        """One job with all its parts, how it stands, and why it does not run.
 
         Raises:
             JobNotFound: there is none.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from noria import ids
-from noria.app.explain import explain
+from noria.app.explain import reasons_of
+from noria.app.scene import look_around
 from noria.backends.contract import Altered, Backend, Change, Counts, Parts, Query
 from noria.cli.query import Wanted
 from noria.cli.source import PAGE, Kind, Listed
@@ -14,6 +15,7 @@ from noria.clock import SystemClock
 from noria.errors import JobNotFound
 from noria.ids import Id
 from noria.model.job import Record
+from noria.model.reason import Reason
 
 
 class StoreSource:
@@ -41,12 +43,13 @@ class StoreSource:
                 break
         return found
 
-    async def read(self, id: Id) -> tuple[Record, str]:
+    async def read(self, id: Id) -> tuple[Record, list[Reason]]:
         """As `Source`."""
         [record] = await answer(self._store.get([id], Parts.ALL), self._seconds)
         if record is None:
             raise JobNotFound(f"there is no job {ids.to_text(id)}: erased, pruned, or never enqueued here")
-        return record, explain(record, await self.counts(), SystemClock().wall())
+        scene = await answer(look_around(self._store, record, SystemClock().wall()), self._seconds)
+        return record, reasons_of(record, scene)
 
     async def alter(self, found: Sequence[Id], kind: Kind, note: str = "") -> list[Altered]:
         """As `Source`."""

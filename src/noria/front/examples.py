@@ -121,7 +121,19 @@ EXAMPLES: Final[dict[str, Example]] = {
     "GET /v1/jobs/{id}/events": Example(_page({"id": "4", "event": "job", "data": _DONE}, final=True) | {"next": "4"}),
     "GET /v1/jobs/{id}/result": Example(3),
     "GET /v1/jobs/{id}/explain": Example(
-        {"id": _ID, "state": "queued", "explain": "queued in 'default' for 2.0 s; no worker is live"}
+        {
+            "id": _ID,
+            "state": "queued",
+            "explain": "queued in 'default' for 2.0 s; no worker is live",
+            "reasons": [
+                {
+                    "code": "queued",
+                    "text": "queued in 'default' for 2.0 s",
+                    "fields": {"queue": "default", "seconds": 2.0},
+                },
+                {"code": "no_worker", "text": "no worker is live", "fields": {}},
+            ],
+        }
     ),
     "POST /v1/jobs/{id}/cancel": Example(_CANCELLED, {"reason": "not needed", "wait": 5}),
     "POST /v1/jobs/{id}/retry": Example(_QUEUED, {"delay": 60, "attempts": 3}),

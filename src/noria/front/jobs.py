@@ -8,7 +8,8 @@ import msgspec
 from msgspec.structs import replace
 from starlette.responses import Response
 
-from noria.app.explain import explain
+from noria.app.explain import in_one_line, reasons_of
+from noria.app.scene import look_around
 from noria.backends.contract import Change, Parts
 from noria.front import bodies, limits, prefer, replies, view
 from noria.front.enqueue import order_of
@@ -179,6 +180,7 @@ def no_result(record: Record, again: int) -> Problem:
 async def why(ask: Ask) -> Response:
     """`GET /v1/jobs/{id}/explain`."""
     record = await view.find(ask, Parts.LOG)
-    counts = seen(await ask.desk.backend.counts(), ask.who)
-    said = explain(record, counts, ask.desk.clock.wall())
-    return replies.json({"id": to_text(record.id), "state": record.state.word, "explain": said})
+    scene = await look_around(ask.desk.backend, record, ask.desk.clock.wall())
+    reasons = reasons_of(record, replace(scene, counts=seen(scene.counts, ask.who)))
+    told = {"explain": in_one_line(reasons), "reasons": reasons}
+    return replies.json({"id": to_text(record.id), "state": record.state.word, **told})

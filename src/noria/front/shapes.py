@@ -9,6 +9,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from noria.app.status import StateWord
 from noria.front.operation import Params, Trouble
+from noria.model.reason import Reason
 from noria.model.schedule import CatchUp, Overlap, Source, What
 
 T = TypeVar("T")
@@ -83,11 +84,12 @@ class Job(Struct):
 
 
 class Explained(Struct):
-    """Why a job is not running, in one line."""
+    """How a job stands and why it does not run: in one line, and reason by reason, the weightiest first."""
 
     id: str
     state: StateWord
     explain: str
+    reasons: list[Reason]
 
 
 class Item(Struct):

@@ -17,3 +17,9 @@ def shares(noun: str, numbers: Mapping[str, int]) -> str:
         return f"no {noun}s"
     (first, what), *others = parts
     return ", ".join([f"{count(first, noun)} {what}", *(f"{number:,} {what}" for number, what in others)])
+
+
+def ordinal(number: int) -> str:
+    """ "1st", "2nd", "1,211th"."""
+    last = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number:,}{last}"

@@ -186,6 +186,9 @@ class RecordingBackend:
     ) -> Page:
         return await self._inner.find(query, after, limit, parts=parts, ids_only=ids_only)
 
+    async def place(self, id: Id, most: int = 10_000) -> int | None:
+        return await self._inner.place(id, most)
+
     async def tally(self, query: Query, most: int = 10_000) -> Tallied:
         return await self._inner.tally(query, most)
 

@@ -38,6 +38,7 @@ CALLS: Final = frozenset(
         "scan",
         "steer",
         "tally",
+        "place",
         "dead_groups",
         "fleet",
         "command",

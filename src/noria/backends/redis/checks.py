@@ -21,7 +21,7 @@ COMMANDS: Final = (
     "DEL", "EXISTS", "GET", "HDEL", "HEXISTS", "HGET", "HGETALL", "HINCRBY", "HKEYS", "HMGET", "HSET",
     "HSTRLEN", "INCR", "INFO", "PUBLISH", "SADD", "SET", "SISMEMBER", "SMEMBERS", "SREM", "SUBSCRIBE",
     "TIME", "TYPE", "UNSUBSCRIBE", "ZADD", "ZCARD", "ZCOUNT", "ZINCRBY", "ZRANGE", "ZRANGEBYLEX",
-    "ZRANGEBYSCORE", "ZREM", "ZREVRANGE", "ZREVRANGEBYLEX", "ZSCORE",
+    "ZRANGEBYSCORE", "ZRANK", "ZREM", "ZREVRANGE", "ZREVRANGEBYLEX", "ZSCORE",
 )
 # fmt: on
 """What scripts and calls do to keys and channels of the namespace; a test compares."""

@@ -46,6 +46,7 @@ from noria.backends.contract import (
     WorkerCard,
 )
 from noria.backends.redis import board, sessions
+from noria.backends.redis.ahead import Ahead
 from noria.backends.redis.alter import Alter
 from noria.backends.redis.alter import check as check_change
 from noria.backends.redis.call import Call
@@ -245,6 +246,10 @@ class RedisStore:
     async def tally(self, query: Query, most: int = 10_000) -> Tallied:
         tallied: Tallied = await self._ask(Tally(self._clock, query, most))
         return tallied
+
+    async def place(self, id: Id, most: int = 10_000) -> int | None:
+        place: int | None = await self._ask(Ahead(id, most))
+        return place
 
     async def dead_groups(self, limit: int = 100) -> list[DeadGroup]:
         groups: list[DeadGroup] = await self._ask(GroupDead(limit))

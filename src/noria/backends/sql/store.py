@@ -47,6 +47,7 @@ from noria.backends.contract import (
     WorkerCard,
 )
 from noria.backends.sql import board, sessions
+from noria.backends.sql.ahead import Ahead
 from noria.backends.sql.alter import Alter
 from noria.backends.sql.alter import check as check_change
 from noria.backends.sql.call import Call
@@ -264,6 +265,10 @@ class SqlStore(ABC):
     async def tally(self, query: Query, most: int = 10_000) -> Tallied:
         tallied: Tallied = await self._consult(Tally(self._clock, query, most), "searcher")
         return tallied
+
+    async def place(self, id: Id, most: int = 10_000) -> int | None:
+        place: int | None = await self._consult(Ahead(id, most))
+        return place
 
     async def dead_groups(self, limit: int = 100) -> list[DeadGroup]:
         groups: list[DeadGroup] = await self._consult(GroupDead(limit), "searcher")
