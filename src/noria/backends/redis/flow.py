@@ -65,7 +65,7 @@ class Series(Call):
         numbers += [
             (minute, number)
             for minute, number in _fresh(fresh)
-            if minute >= first and (last == b"" or minute < last)
+            if minute >= first and (isinstance(last, bytes) or minute < last)
         ]
         return list(_points(numbers, step))
 
