@@ -111,20 +111,20 @@ def commands(text: str) -> list[Command]:
 
 
 def matches(shown: str, printed: str) -> bool:
-    """Whether a text is what a page shows of it."""
-    pattern = "".join(
-        r"(?:.*\n)*"
-        if line.strip() == "..."
-        else ".*".join(map(re.escape, line.rstrip().split("..."))) + r" *\n"
-        for line in shown.splitlines()
-    )
+    """Whether a text is what a page shows of it; columns may be wider, since they are as wide as what is in them."""
+    pattern = "".join(map(_pattern, shown.splitlines()))
     return re.fullmatch(pattern, printed.rstrip() + "\n" if printed.strip() else "") is not None
 
 
 def _pattern(line: str) -> str:
     if line.strip() == "...":
         return r"(?:.*\n)*"
-    return ".*".join(map(re.escape, line.rstrip().split("..."))) + r" *\n"
+    return ".*".join(map(_text, line.rstrip().split("..."))) + r" *\n"
+
+
+def _text(piece: str) -> str:
+    """A pattern of a text in which gaps of two blanks or more, which part columns, may be of any width."""
+    return r" {2,}".join(map(re.escape, re.split(r" {2,}", piece)))
 
 
 class Shell:
