@@ -68,11 +68,10 @@ local function is_paused(queue)
 end
 
 -- What stands in the line of a want: parked jobs and ready jobs, each in order of rank, and the first suspect.
-local function look(want, unusual)
+local function look(want)
     want.parked, want.ready, want.suspects = {}, {}, {}
-    if unusual and is_paused(want.queue) then return end
+    if is_paused(want.queue) then return end
     want.ready = first_of(ready_line('q', want.lane, want.queue), limit)
-    if not unusual then return end
     want.suspects = first_of(ready_line('x', want.lane, want.queue), 1)
     if redis.call('EXISTS', P .. 'parked:' .. want.queue) == 1 then
         want.parked = first_parked('p', want, limit)
@@ -90,19 +89,28 @@ local function place_of_suspect(want)
     return #want.parked + place - 1 < want.now and place or nil
 end
 
+-- The ids of a want, in order. Of ready jobs alone no rank is asked: the server would write each as a fraction.
+local function line_of(want, unusual)
+    if not unusual then
+        return redis.call('ZRANGE', P .. ready_line('q', want.lane, want.queue), '0', digits(limit - 1))
+    end
+    local line = {}
+    for _, each in ipairs(want.parked) do line[#line + 1] = each[2] end
+    for _, each in ipairs(want.ready) do line[#line + 1] = each[2] end
+    return line
+end
+
 -- The ids to lease. Each want is filled, parked jobs first; what a queue could not fill goes to the other wants of its
 -- lane. Among all of them is at most one suspect, as one of the jobs that are to start now.
-local function choose()
+local function choose(unusual)
     local chosen, spare, may_suspect = {}, {}, true
     for _, want in ipairs(wants) do
-        local place = may_suspect and place_of_suspect(want)
+        local place = unusual and may_suspect and place_of_suspect(want)
         if place then
             table.insert(want.ready, place, want.suspects[1])
             may_suspect = false
         end
-        local line = {}
-        for _, each in ipairs(want.parked) do line[#line + 1] = each[2] end
-        for _, each in ipairs(want.ready) do line[#line + 1] = each[2] end
+        local line = line_of(want, unusual)
         local size = math.max(0, math.min(want.now + want.ahead, limit - #chosen))
         local taken = math.min(size, #line)
         for i = 1, taken do chosen[#chosen + 1] = line[i] end
@@ -179,7 +187,8 @@ local function next_due_of(queue)
     return tonumber(due[2]) or NEVER
 end
 
-local alive = redis.call('ZSCORE', P .. 'sessions', session)
+-- Its rank: a score would be written as a fraction.
+local alive = redis.call('ZRANK', P .. 'sessions', session)
 local left = tonumber(ARGV[9])
 local moving, next_due, unusual = 0, NEVER, is_unusual()
 for _, want in ipairs(unusual and wants or {}) do
@@ -198,12 +207,12 @@ end
 local reply = {next_due < NEVER and string.format('%.0f', math.max(0, next_due - now)) or '', 1, 0}
 local standing, taken = 0, 0
 if alive and limit > 0 then
-    for _, want in ipairs(wants) do
-        look(want, unusual)
-        standing = standing + #want.parked + #want.ready + #want.suspects
+    for _, want in ipairs(unusual and wants or {}) do
+        look(want)
         if #want.suspects > 0 then reply[3] = 1 end
     end
-    taken = take(choose(), unusual, reply)
+    taken = take(choose(unusual), unusual, reply)
+    for _, want in ipairs(wants) do standing = standing + #want.line end
 end
 -- A suspect may hide others, and a line as long as was asked for may go on.
 reply[2] = (taken == standing and standing < math.max(limit, 1) and moving < left and reply[3] == 0) and 1 or 0

@@ -8,7 +8,8 @@
 -- Locks: the server, about 10 microseconds for each end.
 -- Safe to repeat: yes; only a start that this session holds is changed.
 local session, cap, to_be_read = ARGV[3], tonumber(ARGV[5]), tonumber(ARGV[6])
-local alive = redis.call('ZSCORE', P .. 'sessions', session)
+-- Its rank: a score would be written as a fraction.
+local alive = redis.call('ZRANK', P .. 'sessions', session)
 
 -- What is told of a success, what of it if that fits into no hint, and whether the value goes along.
 local function outline(id, codec, what, result)

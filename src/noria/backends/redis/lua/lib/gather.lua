@@ -6,36 +6,33 @@ local gathers = true
 -- of the jobs that it is about.
 local zrem, zadd, hdel, hset, moved = {}, {}, {}, {}, {}
 
-local function one_more(waiting, key, word)
+-- Have a word wait for a key, or two that belong together.
+local function more(waiting, key, word, other)
     local words = waiting[key]
-    if words then words[#words + 1] = word else waiting[key] = {word} end
-end
-
-local function two_more(waiting, key, word, other)
-    local words = waiting[key]
-    if words then
-        local n = #words
-        words[n + 1], words[n + 2] = word, other
-    else
+    if not words then
         waiting[key] = {word, other}
+        return
     end
+    local n = #words
+    words[n + 1] = word
+    if other then words[n + 2] = other end
 end
 
 local function leave_set(set, id)
-    if gathers then one_more(zrem, set, id) else redis.call('ZREM', P .. set, id) end
+    if gathers then more(zrem, set, id) else redis.call('ZREM', P .. set, id) end
 end
 
 local function join_set(set, score, id)
-    if gathers then two_more(zadd, set, score, id) else redis.call('ZADD', P .. set, score, id) end
+    if gathers then more(zadd, set, score, id) else redis.call('ZADD', P .. set, score, id) end
 end
 
 -- Write a part of a job beside its head.
 local function store(part, id, value)
-    if gathers then two_more(hset, part, id, value) else redis.call('HSET', P .. part, id, value) end
+    if gathers then more(hset, part, id, value) else redis.call('HSET', P .. part, id, value) end
 end
 
 local function unstore(part, id)
-    if gathers then one_more(hdel, part, id) else redis.call('HDEL', P .. part, id) end
+    if gathers then more(hdel, part, id) else redis.call('HDEL', P .. part, id) end
 end
 
 local function send(command, waiting)
