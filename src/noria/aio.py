@@ -53,6 +53,49 @@ async def happened(event: asyncio.Event, seconds: float | None) -> bool:
     return True
 
 
+class Signal:
+    """An event whose waits have a bound: for waits that are made for each job, since it costs half of `happened`."""
+
+    __slots__ = ("_is_set", "_waiters")
+
+    def __init__(self) -> None:
+        self._is_set = False
+        self._waiters: set[asyncio.Future[bool]] = set()
+
+    def is_set(self) -> bool:
+        """Whether it has happened."""
+        return self._is_set
+
+    def set(self) -> None:
+        """It happens: all who wait go on."""
+        self._is_set = True
+        for waiter in self._waiters:
+            _tell(waiter, True)
+
+    def clear(self) -> None:
+        """It has yet to happen again."""
+        self._is_set = False
+
+    async def happened(self, seconds: float) -> bool:
+        """Wait for it; False when the seconds were over first."""
+        if self._is_set:
+            return True
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[bool] = loop.create_future()
+        self._waiters.add(waiter)
+        limit = loop.call_later(seconds, _tell, waiter, False)
+        try:
+            return await waiter
+        finally:
+            limit.cancel()
+            self._waiters.discard(waiter)
+
+
+def _tell(waiter: asyncio.Future[bool], answer: bool) -> None:
+    if not waiter.done():
+        waiter.set_result(answer)
+
+
 async def sleep(seconds: float) -> None:
     """Let the loop go on for that many seconds."""
     await asyncio.sleep(seconds)

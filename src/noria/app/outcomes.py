@@ -90,6 +90,8 @@ class Outcomes:
             self._ask((id,))
         scope = aio.bounded(seconds)
         try:
+            if seconds is None:
+                return await future
             async with scope:
                 return await future
         except TimeoutError:

@@ -6,12 +6,11 @@ next look would be in vain, and would stand in the way of the very jobs that wer
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from noria.aio import happened
+from noria.aio import Signal
 from noria.backends.bus import Bus
 from noria.backends.contract import Batch, Hint, Want
 from noria.ids import SessionId
@@ -78,7 +77,7 @@ class Bell:
         self.channels = frozenset(f"queue:{want.queue}" for want in wants)
         served = {(f"queue:{want.queue}", lane_payload(want.lane)) for want in wants}
         self._passed_over = {(name, lane_payload(lane)) for name in self.channels for lane in Lane} - served
-        self._some = asyncio.Event()
+        self._some = Signal()
         self._left_nothing = self._left_something = False
         self._look_at = float("-inf")
 
@@ -107,4 +106,4 @@ class Bell:
 
     async def heard(self, now: float, until: float) -> None:
         """Wait until another look may find something, but not longer than `until`."""
-        await happened(self._some, max(_SHORTEST, min(until, self._look_at) - now))
+        await self._some.happened(max(_SHORTEST, min(until, self._look_at) - now))
