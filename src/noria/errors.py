@@ -90,6 +90,21 @@ class Conflict(NoriaError):
         self.documents = documents
 
 
+class QueueFull(NoriaError):
+    """A queue holds as many waiting jobs as it may; these were not enqueued. Try again when it is shorter.
+
+    Args:
+        queue: which queue, of the first that was refused.
+        job_ids: the ids of the jobs that were refused; all others of the call are enqueued, unless it was in a
+            transaction, which must then be undone.
+    """
+
+    def __init__(self, message: str, *, queue: str, job_ids: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.queue = queue
+        self.job_ids = job_ids
+
+
 class NotRunning(NoriaError, RuntimeError):
     """The application or backend is not open: use `async with app:` first."""
 

@@ -32,6 +32,7 @@ from noria.backends.contract import (
     Fence,
     Flow,
     Hint,
+    Limit,
     Member,
     Orders,
     Overdue,
@@ -198,7 +199,7 @@ class Process:
     async def sweep(self, limit: int = 1_000) -> Swept:
         return await self._call("sweep", limit)
 
-    async def steer(self, target: QueueRef, change: Pause | Resume) -> Steered:
+    async def steer(self, target: QueueRef, change: Pause | Resume | Limit) -> Steered:
         return await self._call("steer", target, change)
 
     async def open(self, card: WorkerCard) -> SessionId:

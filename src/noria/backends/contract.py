@@ -68,6 +68,8 @@ from noria.model.query import Page as Page
 from noria.model.query import Query as Query
 from noria.model.query import Tallied as Tallied
 from noria.model.query import Term as Term
+from noria.model.queue import Limit as Limit
+from noria.model.queue import QueueLimits as QueueLimits
 
 
 class Queue(Protocol):
@@ -79,6 +81,8 @@ class Queue(Protocol):
         On return: every created job is durable and will end in exactly one recorded outcome. A job whose id is
         stored, or whose unique key a live job of the same task has, is not stored again: its receipt names the
         job that stands for it. Two jobs of one call with the same unique key: the first is created.
+        A queue with a `max_length` takes no more than fit, of one call or of many at once: the receipts of the others
+        are rejected and `full`. Jobs that stand already, or are `admitted`, are not refused.
         `docs` are written in the same step as the jobs are stored, as by `Board.write`; also if other jobs stand for
         these. If one job of a call with documents is rejected, nothing of the call is stored.
         On exception: none (`Unavailable`, `Conflict`, `InvalidInput`) or all (`Unknown`) of this call may be stored.
@@ -97,6 +101,8 @@ class Queue(Protocol):
         fills each want in order of rank, then gives what a queue could not fill to the other wants of the same
         lane. At most `limit` jobs. `starts` rises by one for each. Returns at once with any job, else after `wait`
         seconds with none.
+        Of a queue with a `concurrency` no more jobs run than that, in all sessions together. They are leased only
+        for `now`, and when one of them ends, a hint says that the queue has work.
         A session that has ended, or never was opened, gets none.
         On exception or cancellation: leases may have been made; they come back when the session ends, and a
         worker that goes on calls `end` for itself or `recall` for what it never saw.
@@ -129,11 +135,12 @@ class Queue(Protocol):
         """
         ...
 
-    async def steer(self, target: QueueRef, change: Pause | Resume) -> Steered:
-        """Pause a queue, or resume it; it need not have had any jobs yet.
+    async def steer(self, target: QueueRef, change: Pause | Resume | Limit) -> Steered:
+        """Pause a queue, resume it, or change its limits; it need not have had any jobs yet.
 
         On return no lease that is asked for later takes a job of a paused queue; becoming due, expiring, and changes
-        by persons go on. A pause is over by itself at its `until`, by the backend's clock. Resuming wakes workers.
+        by persons go on. A pause is over by itself at its `until`, by the backend's clock. Resuming wakes workers, and
+        so does a change of limits.
         May be repeated: yes, with the same answer.
         """
         ...

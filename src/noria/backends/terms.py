@@ -13,7 +13,8 @@ from noria.ids import Id, SessionId
 from noria.model.job import Lane, Lease
 from noria.model.limits import TTL
 from noria.model.names import check_name, check_text
-from noria.model.state import State
+from noria.model.queue import NO_LIMITS, QueueLimits
+from noria.model.state import EDITABLE, State
 
 Channel = str
 """A hint channel: "queue:NAME" (it has work), "reply:TOKEN" (outcomes for one process), "session:ID" (orders),
@@ -276,9 +277,10 @@ class Paused(Struct, frozen=True):
 
 
 class Steered(Struct, frozen=True):
-    """How the target stands now. `paused`: None if its jobs are leased."""
+    """How the target stands now. `paused`: None if its jobs are leased; `limits`: those that hold."""
 
     paused: Paused | None = None
+    limits: QueueLimits = NO_LIMITS
 
 
 class QueueCounts(Struct, frozen=True):
@@ -290,12 +292,19 @@ class QueueCounts(Struct, frozen=True):
         oldest_ready: seconds since its longest waiting job became eligible, as far as the first hundred of each lane
             and of the suspects tell.
         paused: the pause that holds; None if its jobs are leased.
+        limits: those that hold.
     """
 
     states: Mapping[State, int]
     dead: int = 0
     oldest_ready: float | None = None
     paused: Paused | None = None
+    limits: QueueLimits = NO_LIMITS
+
+    @property
+    def length(self) -> int:
+        """How many jobs wait, as `max_length` counts them."""
+        return sum(n for state, n in self.states.items() if state in EDITABLE)
 
 
 class WorkerLine(Struct, frozen=True, kw_only=True):

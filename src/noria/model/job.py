@@ -66,6 +66,7 @@ class NewJob(Struct, frozen=True, kw_only=True, gc=False):
         unique: at most one live job of this task has this key.
         keep: seconds to keep the record after success; 0 erases it at success, None leaves it to the backend.
         reply: the channel of whoever waits for it, if somebody does from the start.
+        admitted: store it also if its queue is full: it follows from what was accepted before.
     """
 
     id: Id
@@ -84,6 +85,7 @@ class NewJob(Struct, frozen=True, kw_only=True, gc=False):
     unique: str | None = None
     keep: float | None = None
     reply: str | None = None
+    admitted: bool = False
     extras: Extras = NO_EXTRAS
 
 
@@ -95,11 +97,13 @@ class Receipt(Struct, frozen=True, gc=False):
             "rejected": nothing was stored, `why` says the reason.
         id: the id of the job that now exists.
         why: "id" or "unique" for existing, a sentence for rejected, "" for created.
+        full: it is rejected because its queue is full; it may fit later.
     """
 
     status: Literal["created", "existing", "rejected"]
     id: Id
     why: str = ""
+    full: bool = False
 
 
 class Lease(Struct, frozen=True, kw_only=True, gc=False):
@@ -183,9 +187,13 @@ class Record(Struct, frozen=True, kw_only=True):
     cancelling_since: float | None = None
 
 
-def rank(due: float, priority: int, ageing: float = AGEING) -> int:
+def rank(due: float, priority: int, ageing: float = AGEING, *, newest: bool = False) -> int:
     """The place of a job in its queue, fixed when it becomes eligible; the lowest runs first.
 
     Each hour of waiting is worth one step of priority, so that nothing starves. In milliseconds.
+
+    Args:
+        ageing: seconds of waiting that are worth a step, where it is not an hour.
+        newest: the queue has its newest jobs run first.
     """
-    return round((due - priority * ageing) * 1000)
+    return round(((-due if newest else due) - priority * ageing) * 1000)

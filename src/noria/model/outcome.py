@@ -43,6 +43,7 @@ Reason = Literal[
     "cancelled",
     "expired",
     "deadline",
+    "max_age",
     "unknown_task",
     "released",
     "snoozed",

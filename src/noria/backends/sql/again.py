@@ -10,7 +10,6 @@ from noria.backends.sql.answers import Answers, changed, done, refused
 from noria.backends.sql.rows import Altering, encode
 from noria.backends.sql.transaction import DEAD, Transaction
 from noria.backends.units import millis
-from noria.model.job import rank
 from noria.model.state import State, can
 
 _WAITS = (State.QUEUED, State.SCHEDULED)
@@ -45,7 +44,11 @@ def _queue_again(work: Transaction, rows: Sequence[Altering], after: State, chan
     if not rows:
         return
     due = work.now + millis(change.delay)
-    ranked = [(row.id, rank(due / 1000, row.priority)) for row in rows]
+    bounds = {row.queue: work.bounds_of(row.queue) for row in rows}
+    ranked = [
+        (row.id, bounds[row.queue].rank(due, row.priority), bounds[row.queue].lapse(due, None, None))
+        for row in rows
+    ]
     blobs.drop(work, [row.id for row in rows], bodies=False)
     work.run("alter_retry", encode(ranked), after, due, change.attempts, changed(change))
     waiting.replace_bodies(work, [row.id for row in rows], change)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from noria.backends.sql.bounds import Bounds
 from noria.backends.sql.rows import Bytes, encode, from_bytes, write_extras
 from noria.backends.sql.settings import Settings
 from noria.backends.units import earlier, millis, millis_or_none
@@ -23,8 +24,13 @@ STATE: Final = 1
 QUEUE: Final = 2
 TASK: Final = 3
 LANE: Final = 4
+RANK: Final = 5
+PRIORITY: Final = 6
 DUE: Final = 7
 BODY: Final = 11
+EXPIRES: Final = 17
+DEADLINE: Final = 18
+LAPSE: Final = 19
 
 _QUEUED, _SCHEDULED = int(State.QUEUED), int(State.SCHEDULED)
 _FURTHEST: Final = 1 << 53
@@ -43,12 +49,16 @@ class Drafts:
         receipts: in the same order.
         now: the time at which they are stored, in milliseconds.
         large: places of jobs whose bodies are too large for a row; it gets a key by `give_keys`.
+        rooms: for each queue of bounded length that was looked at, how many more jobs it may have.
+        regarded: all of them follow the limits of their queues already.
     """
 
     def __init__(self, jobs: Sequence[NewJob], now: int, settings: Settings) -> None:
         self.jobs = jobs
         self.now = now
         self._text: str | None = None
+        self.rooms: dict[str, int] = {}
+        self.regarded = False
         self.rows: list[Row | None] = []
         self.receipts = [Receipt("created", job.id) for job in jobs]
         most = settings.max_body
@@ -77,6 +87,16 @@ class Drafts:
         """The large bodies of jobs that have a row, each with its key and codec."""
         found = [(self.rows[index], self.jobs[index]) for index in self.large]
         return [(row[BODY], job.body, job.codec) for row, job in found if row is not None]
+
+    def shape(self, index: int, bounds: Bounds) -> None:
+        """Let a row have the place, and the end, that the limits of its queue give it."""
+        row = self.rows[index]
+        assert row is not None, "whoever shapes has looked"
+        full = [*row, *(None,) * (LAPSE + 1 - len(row))]
+        full[RANK] = bounds.rank(row[DUE], row[PRIORITY])
+        full[LAPSE] = bounds.lapse(row[DUE], full[EXPIRES], full[DEADLINE])
+        self.rows[index] = tuple(full)
+        self._text = None
 
     def drop(self, index: int, receipt: Receipt) -> None:
         """Store nothing for this job."""

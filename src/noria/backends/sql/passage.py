@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from noria.backends.sql.rows import Waiting, decode, encode
+from noria.backends.sql.rows import DEADLINE, TOO_OLD, Waiting, decode, encode
 from noria.backends.sql.transaction import DEAD, Transaction
 from noria.backends.units import millis
 from noria.model.fingerprint import fingerprint
@@ -82,6 +82,8 @@ def _kept(job: Waiting, failure: Failure) -> tuple[str, str]:
 
 
 def _lapsed(job: Waiting) -> Failure:
-    if job.late:
+    if job.late == DEADLINE:
         return Failure.of("deadline", "its deadline passed before it could end")
+    if job.late == TOO_OLD:
+        return Failure.of("max_age", "it waited longer than its queue allows without having been started")
     return Failure.of("expired", "it was not started by the time it had to be")

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from noria.backends.contract import DocWrite
 from noria.backends.sql import board
+from noria.backends.sql.admission import regard
 from noria.backends.sql.call import Call, Sync
 from noria.backends.sql.drafts import DUE, LANE, QUEUE, STATE, TASK, Drafts, Row
 from noria.backends.sql.settings import Settings
@@ -58,6 +59,10 @@ class Pushes(Call):
         """Store the jobs and documents, as `Queue.push` promises."""
         drafts = self._drafts
         assert drafts is not None, "prepared before"
+        if work.looks_first or self._carrying:
+            regard(work, drafts)
+            drafts.regarded = True
+            self._keep_whole(drafts)
         conflicts = self._write_docs(work, drafts) if self._carrying else {}
         work.insert(drafts)
         _announce(work, drafts.stored())

@@ -23,6 +23,9 @@ Bytes = tuple[str | None, str | None]
 STALE, HELD, ENDED = range(3)
 """What a fence says: the start is another's or unknown; this session holds it; this session has ended it."""
 
+DEADLINE, TOO_OLD = 1, 2
+"""Why a job expires that was to begin in time: its deadline is past, or it is older than its queue lets jobs become."""
+
 _encoder = msgspec.json.Encoder()
 to_id = cast("Callable[[str], Id]", bytes.fromhex)
 """An id that crossed as hex. The very function of `bytes`: it is called for every job, three times and more."""
@@ -94,7 +97,7 @@ class Running(Struct, array_like=True, gc=False):
 
 
 class Waiting(Struct, array_like=True, gc=False):
-    """A row of `lapsed_pick.sql` and `parked_pick.sql`. `late`: its deadline is past, not only its start."""
+    """A row of `lapsed_pick.sql` and `parked_pick.sql`. `late`: `DEADLINE`, `TOO_OLD`, or 0 if it should have begun."""
 
     id: str
     queue: str

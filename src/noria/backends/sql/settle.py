@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from noria.backends.contract import Verdict
 from noria.backends.ends import storable
+from noria.backends.sql.bounds import Bounds
 from noria.backends.sql.call import Call
 from noria.backends.sql.rows import ENDED, HELD, Running, decode, encode
 from noria.backends.sql.settings import Settings
@@ -69,7 +70,8 @@ def _settle_rest(
 ) -> None:
     """Record every other end."""
     asked = encode([(end.id.hex(), end.starts) for _, end in items])
-    alive, worker, found = work.row("settle_look", asked, session)
+    alive, worker, bounds, found = work.row("settle_look", asked, session)
+    work.know_bounds(bounds)
     rows: list[tuple[Any, ...]] = []
     seen: set[str] = set()
     for (index, end), row in zip(items, decode(found, list[Running]), strict=True):
@@ -99,8 +101,9 @@ def end_start(
         work.ended(row.id, row.reply, state)
     elif state is not State.PARKED and end.delay <= work.settings.poll:
         work.has_work(queue)
+    bounds = Bounds(queue) if state.final else work.bounds_of(queue)
     return row_after(
-        end, row, now=work.now, settings=work.settings, session=session, worker=worker, began=began
+        end, row, bounds, now=work.now, settings=work.settings, session=session, worker=worker, began=began
     )
 
 

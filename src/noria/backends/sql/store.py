@@ -27,6 +27,7 @@ from noria.backends.contract import (
     Fence,
     Flow,
     Hint,
+    Limit,
     Member,
     Orders,
     Overdue,
@@ -201,7 +202,7 @@ class SqlStore(ABC):
         swept: Swept = await self._ask(self._engine.sweep(limit))
         return swept
 
-    async def steer(self, target: QueueRef, change: Pause | Resume) -> Steered:
+    async def steer(self, target: QueueRef, change: Pause | Resume | Limit) -> Steered:
         steered: Steered = await self._ask(Steer(target, change))
         return steered
 

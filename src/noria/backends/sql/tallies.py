@@ -39,9 +39,13 @@ class Count(Call):
         paused = pauses(work)
         queues = {
             queue: QueueCounts(
-                states.get(queue, {}), dead.get(queue, 0), oldest.get(queue), paused.get(queue)
+                states.get(queue, {}),
+                dead.get(queue, 0),
+                oldest.get(queue),
+                paused.get(queue),
+                work.bounds_of(queue).limits,
             )
-            for queue in sorted(states.keys() | paused.keys())
+            for queue in sorted(states.keys() | paused.keys() | work.bounds.keys())
         }
         return Counts(queues, _workers(work), erased)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from noria.backends.contract import Channel, Outline
+from noria.backends.sql.bounds import NONE, Bounds, Sizes
 from noria.backends.sql.patterns import Patterns
-from noria.backends.sql.rows import encode
+from noria.backends.sql.rows import decode, encode
 from noria.backends.sql.settings import Settings
 from noria.model.flow import Word
 from noria.model.state import State
@@ -38,6 +39,8 @@ class Transaction(ABC):
     """
 
     patterns: ClassVar[Patterns]
+    looks_first: ClassVar[bool] = True
+    """Whether a push looks for limits before it stores anything; else it is told when it does."""
 
     def __init__(self, settings: Settings, now: int) -> None:
         self.settings = settings
@@ -47,6 +50,7 @@ class Transaction(ABC):
         self.hints: list[tuple[Channel, bytes]] = []
         self._counts: defaultdict[tuple[str, int], int] = defaultdict(int)
         self._flow: defaultdict[tuple[str, str, Word], int] = defaultdict(int)
+        self._bounds: dict[str, Bounds] | None = None
 
     @abstractmethod
     def row_or_none(self, name: str, *values: Any) -> Sequence[Any] | None:
@@ -95,8 +99,52 @@ class Transaction(ABC):
         channel = f"queue:{queue}"
         self.wake[channel] = lane if self.wake.get(channel, lane) == lane else None
 
+    # ---- limits of queues
+
+    @property
+    def bounds(self) -> Mapping[str, Bounds]:
+        """The limits of all queues that have any."""
+        if self._bounds is None:
+            self.know_bounds(self.row("limits")[0])
+        assert self._bounds is not None, "known by now"
+        return self._bounds
+
+    def know_bounds(self, text: str | bytes | None) -> None:
+        """Another statement has read along what `limits.sql` reads; None: they have changed."""
+        if text is None:
+            self._bounds = None
+        else:
+            self._bounds = (
+                {} if len(text) == len(NONE) else {each.queue: each for each in decode(text, list[Bounds])}
+            )
+
+    def bounds_of(self, queue: str) -> Bounds:
+        """The limits of one queue."""
+        return self.bounds.get(queue) or Bounds(queue)
+
+    def sizes(self, queues: Collection[str]) -> Sizes:
+        """How many jobs these queues have in each state, what this transaction did included."""
+        found = decode(self.row("sizes", encode(sorted(queues)))[0], list[tuple[str, int, int]])
+        return [*found, *((queue, state, n) for (queue, state), n in self._counts.items() if queue in queues)]
+
+    def hold_lengths(self, queues: Collection[str]) -> None:
+        """Have others wait who add to these queues by their length, until this has ended; one writes at a time."""
+        return
+
+    def _wake_freed(self) -> None:
+        """Tell whoever waits that a place is free in a queue of which only so many jobs may run."""
+        for (queue, state), n in self._counts.items():
+            if state == State.RUNNING and n < 0 and self.bounds_of(queue).concurrency is not None:
+                self.has_work(queue)
+
+    # ---- last
+
     def write_counts(self) -> None:
         """Write the differences to the counts; last in a transaction."""
+        self._wake_freed()
+        self._write_counts()
+
+    def _write_counts(self) -> None:
         changed = self._changed()
         if changed:
             self.run("add_counts", encode(changed))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from noria.backends.sql.bounds import Bounds
 from noria.backends.sql.rows import Running, encode
 from noria.backends.sql.settings import Settings
-from noria.backends.units import earlier, millis
+from noria.backends.units import millis
 from noria.model.fingerprint import fingerprint
-from noria.model.job import Start, rank
+from noria.model.job import Start
 from noria.model.outcome import End, Failure, Outcome
 from noria.model.state import State
 
@@ -23,14 +24,22 @@ def respecting_cancel(end: End, row: Running) -> End:
 
 
 def row_after(
-    end: End, row: Running, *, now: int, settings: Settings, session: int, worker: str, began: float
+    end: End,
+    row: Running,
+    bounds: Bounds,
+    *,
+    now: int,
+    settings: Settings,
+    session: int,
+    worker: str,
+    began: float,
 ) -> tuple[Any, ...]:
     """The row of `settle.sql` for one end."""
     spent = row.spent + (end.outcome in (Outcome.FAILED, Outcome.TIMED_OUT))
     crashes = row.crashes + (end.outcome is Outcome.CRASHED)
     releases = row.releases + (end.outcome is Outcome.RELEASED and end.state is not State.PARKED)
     snoozes = row.snoozes + (end.outcome is Outcome.SNOOZED)
-    due, place = _place(end, row, now)
+    due, place = _place(end, row, bounds, now)
     dead = end.state is State.FAILED
     begun = spent + crashes + snoozes > 0
     reason = _reason(end)
@@ -43,7 +52,7 @@ def row_after(
         snoozes,
         place,
         due,
-        row.deadline if begun else earlier(row.expires, row.deadline),
+        bounds.lapse(due, row.expires, row.deadline, begun=begun),
         dead,
         now if end.state.final else None,
         now + millis(settings.keep_dead if dead else settings.keep_succeeded) if end.state.final else None,
@@ -54,11 +63,11 @@ def row_after(
     )
 
 
-def _place(end: End, row: Running, now: int) -> tuple[int, int]:
+def _place(end: End, row: Running, bounds: Bounds, now: int) -> tuple[int, int]:
     """When it may run again, and its rank; a job that was given back keeps its old place."""
     if end.state in (State.RETRYING, State.SCHEDULED):
         due = now + max(0, millis(end.delay))
-        return due, rank(due / 1000, row.priority)
+        return due, bounds.rank(due, row.priority)
     return row.due, row.rank
 
 

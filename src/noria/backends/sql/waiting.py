@@ -10,10 +10,10 @@ from msgspec import UNSET, structs
 from noria.backends.contract import Change
 from noria.backends.sql import blobs
 from noria.backends.sql.answers import Answers, changed, done, refused
+from noria.backends.sql.bounds import Bounds
 from noria.backends.sql.rows import Altering, encode, from_bytes, read_extras, write_extras
 from noria.backends.sql.transaction import Transaction
-from noria.backends.units import earlier, millis, millis_or_none
-from noria.model.job import rank
+from noria.backends.units import millis, millis_or_none
 from noria.model.state import EDITABLE, State, legal
 
 
@@ -40,11 +40,11 @@ class Stand:
         later = State.SCHEDULED if self.state is State.QUEUED else self.state
         return replace(self, due=due, state=later)
 
-    def values(self) -> tuple[object, ...]:
-        """The row of `alter_wait.sql`."""
+    def values(self, bounds: Bounds) -> tuple[object, ...]:
+        """The row of `alter_wait.sql`, in a queue of these limits."""
         row = self.row
-        lapse = row.deadline if row.begun else earlier(self.expires, row.deadline)
-        place = rank(self.due / 1000, self.priority)
+        lapse = bounds.lapse(self.due, self.expires, row.deadline, begun=bool(row.begun))
+        place = bounds.rank(self.due, self.priority)
         return row.id, self.state, self.priority, place, self.due, self.expires, lapse, self.extras
 
 
@@ -75,7 +75,16 @@ def move(work: Transaction, rows: Sequence[Altering], change: Change) -> Answers
         elif row.state:
             answers[row.id] = refused(row)
     if moving:
-        work.run("alter_move", encode(list(moving)), change.queue, changed(change))
+        bounds = work.bounds_of(change.queue)
+        placed = [
+            (
+                row.id,
+                bounds.rank(row.due, row.priority),
+                bounds.lapse(row.due, row.expires, row.deadline, begun=bool(row.begun)),
+            )
+            for row in moving.values()
+        ]
+        work.run("alter_move", encode(placed), change.queue, changed(change))
         work.has_work(change.queue)
     for row in moving.values():
         work.moved(row.queue, row.state, None)
@@ -87,7 +96,8 @@ def write(work: Transaction, stands: Sequence[Stand], change: Change) -> None:
     """Write how jobs wait from now on; count and tell what that moves."""
     if not stands:
         return
-    work.run("alter_wait", encode([stand.values() for stand in stands]), changed(change))
+    values = [stand.values(work.bounds_of(stand.row.queue)) for stand in stands]
+    work.run("alter_wait", encode(values), changed(change))
     for stand in stands:
         before = State(stand.row.state)
         assert stand.state is before or legal(before, "operator edit", stand.state), "by the table of states"

@@ -10,8 +10,9 @@ from typing import Final
 from noria.backends.bells import Haul
 from noria.backends.contract import Batch
 from noria.backends.sql import blobs, lease
+from noria.backends.sql.bounds import Rooms, capped_among, running_of
 from noria.backends.sql.call import Idle
-from noria.backends.sql.choice import Line, choose
+from noria.backends.sql.choice import EMPTY, NO_ROOMS, Line, choose, within
 from noria.backends.sql.lease import Taken
 from noria.backends.sql.passage import expire, promote
 from noria.backends.sql.rows import Held, decode, encode
@@ -23,7 +24,6 @@ from noria.model.limits import MAX_BATCH
 from noria.model.state import State
 
 _NONE: Final = "[]"
-_EMPTY: Final = Line([], [], [])
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class Take(lease.Take, Idle):
             promote(work, sorted({want.queue for want in self.wants}), MAX_BATCH)
             expire(work, MAX_BATCH)
             look = _look(work, self, self.limit)
-        chosen = choose(self.wants, look.lines, self.limit) if look.alive else []
+        chosen = choose(self.wants, look.lines, self.limit, look.rooms) if look.alive else []
         held = _take(work, self.session, chosen) if chosen else []
         # A suspect may hide others, and a line as long as was asked for may go on.
         everything = len(held) == look.standing < self.limit and not look.moving and not look.suspicious
@@ -59,6 +59,7 @@ class _Look:
     moving: bool
     next_due: int | None
     lines: list[Line]
+    rooms: Rooms
 
     @property
     def standing(self) -> int:
@@ -74,13 +75,27 @@ class _Look:
 
 def _look(work: Transaction, call: Take, candidates: int) -> _Look:
     wants = encode([(want.queue, want.lane) for want in call.wants])
-    alive, moving, next_due, paused, found = work.row("lease_look", wants, call.session, work.now, candidates)
+    alive, moving, next_due, paused, bounds, found = work.row(
+        "lease_look", wants, call.session, work.now, candidates
+    )
     lines = decode(found, list[Line])
     if paused != _NONE:
         held_up = decode(paused, set[str])
         pairs = zip(call.wants, lines, strict=True)
-        lines = [_EMPTY if want.queue in held_up else line for want, line in pairs]
-    return _Look(bool(alive), bool(moving), next_due, lines)
+        lines = [EMPTY if want.queue in held_up else line for want, line in pairs]
+    rooms: Rooms = NO_ROOMS
+    if bounds != _NONE:
+        work.know_bounds(bounds)
+        rooms = _rooms(work, call)
+        lines = within(call.wants, lines, rooms)
+    return _Look(bool(alive), bool(moving), next_due, lines, rooms)
+
+
+def _rooms(work: Transaction, call: Take) -> Rooms:
+    """Of the queues of which only so many jobs may run, how many more."""
+    capped = capped_among(work.bounds, call.wants)
+    sizes = work.sizes(capped) if capped else ()
+    return {queue: max(0, most - running_of(sizes, queue)) for queue, most in capped.items()}
 
 
 def _take(work: Transaction, session: SessionId, ids: Sequence[str]) -> list[Held]:

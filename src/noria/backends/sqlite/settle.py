@@ -99,7 +99,8 @@ def _settle_done(
 ) -> None:
     """Record successes."""
     asked = [(end.id.hex(), end.starts) for _, end in items]
-    alive, kept, stale, found = work.row("settle_look_done", encode(asked), session, work.now)
+    alive, kept, stale, bounds, found = work.row("settle_look_done", encode(asked), session, work.now)
+    work.know_bounds(bounds)
     done, seen = _Done(work), set[str]()
     for (id, _), (index, end), row in zip(asked, items, decode(found, list[Fenced]), strict=True):
         if row.fence == HELD and alive and id not in seen:

@@ -5,6 +5,7 @@
 --     moving: whether time has moved something in these queues that must be promoted, or anywhere that must expire;
 --     next_due: when the next job of these queues becomes due, or null;
 --     paused: JSON [queue, …], of all that are;
+--     bounds: as limits.sql;
 --     lines: JSON, for each queue and lane [parked, ready, suspects], each [[rank, id as hex], …]; ready in order
 --         of rank, parked those of the session's tasks.
 -- Locks: reads only.
@@ -24,6 +25,7 @@ SELECT
         )) FROM jsonb_each(?1) AS w
     ) AS next_due,
     (SELECT json_group_array(queue) FROM pauses WHERE until IS NULL OR until > ?3) AS paused,
+    (SELECT json_group_array(json_array(queue, newest, ageing, max_age, max_length, concurrency)) FROM limits) AS bounds,
     (
         SELECT json_group_array(json_array(
             json(CASE WHEN EXISTS (SELECT 1 FROM jobs INDEXED BY parked_since WHERE state = 7) THEN (

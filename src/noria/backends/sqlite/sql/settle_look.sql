@@ -3,6 +3,7 @@
 -- Out: one row
 --     alive: whether the session is open;
 --     worker: the label of its worker;
+--     bounds: as limits.sql;
 --     items: JSON [Running, …] in the same order (see rows.py).
 -- Locks: reads only; the write transaction it runs in keeps the answer true.
 -- Safe to repeat: yes.
@@ -10,6 +11,7 @@
 SELECT
     EXISTS (SELECT 1 FROM sessions WHERE session = ?2 AND ended IS NULL) AS alive,
     (SELECT worker FROM sessions WHERE session = ?2) AS worker,
+    (SELECT json_group_array(json_array(queue, newest, ageing, max_age, max_length, concurrency)) FROM limits) AS bounds,
     (
         SELECT json_group_array(CASE
             WHEN j.id IS NULL OR +j.session <> ?2 OR +j.starts <> e.value ->> 1

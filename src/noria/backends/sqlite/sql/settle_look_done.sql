@@ -3,6 +3,7 @@
 -- Out: one row
 --     alive: whether the session is open;
 --     kept: how many records of ended jobs there are; stale: whether some of them may go;
+--     bounds: as limits.sql;
 --     items: JSON [Fenced, …] in the same order (see rows.py).
 -- Locks: reads only; the write transaction it runs in keeps the answer true.
 -- Safe to repeat: yes.
@@ -14,6 +15,7 @@ SELECT
     EXISTS (
         SELECT 1 FROM jobs INDEXED BY kept WHERE prune_at IS NOT NULL AND dead = 0 AND state < 20 AND prune_at <= ?3
     ) AS stale,
+    (SELECT json_group_array(json_array(queue, newest, ageing, max_age, max_length, concurrency)) FROM limits) AS bounds,
     (
         SELECT json_group_array(CASE
             WHEN j.id IS NULL OR +j.session <> ?2 OR +j.starts <> e.value ->> 1 THEN json_array(0)
