@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
@@ -19,14 +18,15 @@ from noria.app.config import backend_url, runtime_folder
 from noria.app.connect import connect, read_url, without_credentials
 from noria.app.dead import DeadLetters
 from noria.app.declare import Declare, define
-from noria.app.doubts import doubts
+from noria.app.doubts import worker_settings
 from noria.app.job import Draft, Job
 from noria.app.launch import launch_of
 from noria.app.lifespan import as_lifespan
 from noria.app.link import Links
 from noria.app.onion import Layers, Middleware
-from noria.app.options import WorkerOptions, check_names, nearest
+from noria.app.options import WorkerOptions, nearest
 from noria.app.providers import Overrides
+from noria.app.queues import Queues
 from noria.app.router import AnyTask, Router, as_router
 from noria.app.schedules import Schedules
 from noria.app.surround import Surroundings
@@ -43,10 +43,7 @@ from noria.model.wording import count
 from noria.worker import Worker
 from noria.worker.outside import real_outside
 from noria.worker.processes import Launch
-from noria.worker.settings import WorkerSettings
 from noria.worker.worker import Observer
-
-log = logging.getLogger("noria.app")
 
 R = TypeVar("R")
 M = TypeVar("M", bound=Middleware)
@@ -70,6 +67,7 @@ class Noria:
         task: the decorator that declares tasks; see `Declare`.
         sync: the same for code without an event loop; see `Sync`.
         dead: the failed jobs that nobody has dealt with; see `DeadLetters`.
+        queue: declares limits and the weight of a queue; see `Queues.declare`.
         every, cron: decorators that give a task a timer; see `Timers`.
         schedules: the timers that there are, from code and from persons; see `Schedules`.
 
@@ -96,7 +94,11 @@ class Noria:
         self._backend = backend
         self._runtime = runtime
         clock = clock or SystemClock()
-        self._links = Links(self._connect, lambda: self._home.clock, shared=backend is not None)
+        self._queues = Queues()
+        self.queue = self._queues.declare
+        self._links = Links(
+            self._connect, lambda: self._home.clock, self._queues.apply, shared=backend is not None
+        )
         self._layers = Layers(middleware)
         self._home = Home(
             links=self._links,
@@ -317,15 +319,12 @@ class Noria:
             NotRunning: the application is not open on this event loop.
         """
         apart.refuse_worker()
-        check_names("a worker", settings, WorkerOptions.__annotations__)
         if observer is not None and not callable(observer):
             raise InvalidOption(f"observer must be a function, not {shown(observer)}", field="observer")
         if self._staged:
             raise ConfigError("inside noria.testing.run a worker runs already; wait for its jobs, or drain()")
         surroundings = self.surroundings(overrides, leave=APART)
-        checked = WorkerSettings(**settings)
-        for doubt in doubts(self.tasks, checked):
-            log.warning("%s", doubt)
+        checked = worker_settings(settings, self.tasks, self._queues.weights)
         worker = Worker(
             self.backend,
             surroundings.tasks,

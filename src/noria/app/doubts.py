@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 
-from noria.app.options import meant
+from noria.app.options import WorkerOptions, check_names, meant
 from noria.model.task import Executor, TaskDef
 from noria.worker.settings import WorkerSettings
+
+log = logging.getLogger("noria.app")
 
 _NAMED: Final = 8
 """Names that are told; the others are counted."""
@@ -18,6 +22,24 @@ _SLOTS: Final[Mapping[Executor, str]] = {
     "process": "process_slots",
 }
 """The setting that gives a kind of task its slots."""
+
+
+def worker_settings(
+    given: Mapping[str, Any], tasks: Mapping[str, TaskDef], weights: Mapping[str, int]
+) -> WorkerSettings:
+    """The settings of a worker; logs a warning of what is probably not meant.
+
+    Args:
+        weights: of queues, as the application declares them.
+
+    Raises:
+        InvalidOption: a setting is unknown, of the wrong type or out of range.
+    """
+    check_names("a worker", given, WorkerOptions.__annotations__)
+    checked = WorkerSettings(**given)
+    for doubt in doubts(tasks, checked):
+        log.warning("%s", doubt)
+    return replace(checked, weights={**weights, **checked.weights})
 
 
 def doubts(tasks: Mapping[str, TaskDef], settings: WorkerSettings) -> Iterator[str]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from noria.app.scene import Scene, because, span, when
-from noria.app.service import paused, served, short_of_workers
+from noria.app.service import full, paused, served, short_of_workers
 from noria.app.status import attempt_of
 from noria.clock import moment
 from noria.model.job import Record
@@ -49,13 +49,17 @@ def reasons_of(record: Record, scene: Scene) -> list[Reason]:
     return found
 
 
-def lapsed(record: Record, now: float) -> bool:
-    """Whether the time of a job that does not run is over, so that the next sweep ends it as expired."""
+def lapsed(record: Record, now: float, too_old: float | None = None) -> bool:
+    """Whether the time of a job that does not run is over, so that the next sweep ends it as expired.
+
+    Args:
+        too_old: when it is older than its queue allows, if that is so one day.
+    """
     if record.state not in EDITABLE:
         return False
     tally = record.tally
     begun = tally.spent + tally.crashes + tally.snoozes > 0
-    ends = (record.deadline, None if begun else record.expires)
+    ends = (record.deadline, None if begun else record.expires, None if begun else too_old)
     return any(end is not None and end <= now for end in ends)
 
 
@@ -136,6 +140,7 @@ def _dead(record: Record, scene: Scene) -> Iterator[Reason]:
 _PARTS: Final[tuple[Callable[[Record, Scene], Iterator[Reason]], ...]] = (
     paused,
     short_of_workers,
+    full,
     served,
     _cancelling,
     _silent,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import cast
 from weakref import WeakSet
@@ -15,12 +15,14 @@ from noria.aio import Crew
 from noria.app.outcomes import Outcomes
 from noria.backends.contract import Backend, DocWrite, Joins
 from noria.clock import Clock
-from noria.errors import ConfigError, Conflict, InvalidInput, NotRunning
+from noria.errors import ConfigError, Conflict, InvalidInput, NotRunning, QueueFull
 from noria.model.job import NewJob, Receipt
 from noria.model.limits import MAX_BATCH, POLL
 from noria.worker import Worker
 
 log = logging.getLogger("noria.app")
+
+Prepare = Callable[[Backend], Awaitable[None]]
 
 _CLOSING = 2.0
 """Seconds that listeners and readers get to end."""
@@ -38,13 +40,14 @@ class Link:
         workers: those that were made on it.
     """
 
-    def __init__(self, backend: Backend, clock: Clock, poll: float) -> None:
+    def __init__(self, backend: Backend, clock: Clock, poll: float, prepare: Prepare) -> None:
         self.loop = asyncio.get_running_loop()
         self.backend = backend
         self.holders = 0
         self.ready = False
         self.workers: WeakSet[Worker] = WeakSet()
         self._lock = asyncio.Lock()
+        self._prepare = prepare
         self._crew = Crew("noria.app", self._fault)
         self.outcomes = Outcomes(backend, self._crew, clock, poll)
 
@@ -53,6 +56,7 @@ class Link:
         async with self._lock:
             if not self.ready:
                 await self.backend.start()
+                await self._prepare(self.backend)
                 self.ready = True
 
     async def dismiss(self, *, now: bool) -> None:
@@ -84,6 +88,7 @@ class Link:
 
         Raises:
             InvalidInput: the backend took all but some; the message names the first of these.
+            QueueFull: their queues took all but some, which it names.
             Conflict: the backend took all but some, whose ids jobs of other tasks have.
             BackendError: some pushes may not have been done; repeating them with the same jobs is safe.
         """
@@ -128,7 +133,12 @@ class Link:
         """See that the backend took all of them, and that who has their ids is of the same tasks."""
         for job, receipt in zip(jobs, receipts, strict=True):
             if receipt.status == "rejected":
-                raise InvalidInput(f"the backend refused a job of task {job.task!r}: {receipt.why}")
+                self.outcomes.unexpect(job.id)
+                if not receipt.full:
+                    raise InvalidInput(f"the backend refused a job of task {job.task!r}: {receipt.why}")
+        full = [(job, receipt) for job, receipt in zip(jobs, receipts, strict=True) if receipt.full]
+        if full:
+            raise queue_full(full, len(jobs))
         await self._compare([job for job, receipt in zip(jobs, receipts, strict=True) if receipt.why == "id"])
 
     async def _compare(self, repeated: Sequence[NewJob]) -> None:
@@ -145,18 +155,33 @@ class Link:
         log.error("%s failed; waiters go on by polling", name, exc_info=error)
 
 
+def queue_full(refused: Sequence[tuple[NewJob, Receipt]], among: int) -> QueueFull:
+    """What to raise for jobs that their queues had no room for."""
+    job, receipt = refused[0]
+    which = "" if among == 1 else f" ({len(refused):,} of {among:,} jobs were refused)"
+    return QueueFull(
+        f"a job of task {job.task!r} was not enqueued: {receipt.why}{which}",
+        queue=job.queue,
+        job_ids=tuple(ids.to_text(job.id) for job, _ in refused),
+    )
+
+
 class Links:
     """The open links of one application, one a loop.
 
     Args:
         connect: makes the backend of a new link.
         clock: the one by which a new link tells time.
+        prepare: what is to be done with a backend that was just opened.
         shared: whether `connect` gives the same object each time, which only one loop can have.
     """
 
-    def __init__(self, connect: Callable[[], Backend], clock: Callable[[], Clock], *, shared: bool) -> None:
+    def __init__(
+        self, connect: Callable[[], Backend], clock: Callable[[], Clock], prepare: Prepare, *, shared: bool
+    ) -> None:
         self._connect = connect
         self._clock = clock
+        self._prepare = prepare
         self._shared = shared
         self._poll = POLL
         self._links: dict[asyncio.AbstractEventLoop, Link] = {}
@@ -198,7 +223,7 @@ class Links:
                     "this application was given one backend object, and that is open in another event loop; "
                     "give it a URL, so that each loop gets a backend of its own"
                 )
-            link = Link(self._connect(), self._clock(), self._poll)
+            link = Link(self._connect(), self._clock(), self._poll, self._prepare)
             self._links[link.loop] = link
         link.holders += 1
         try:

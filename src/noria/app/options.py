@@ -89,6 +89,7 @@ class WorkerOptions(TypedDict, total=False):
     """The fields of `WorkerSettings`, for editors."""
 
     queues: tuple[str, ...]
+    weights: Mapping[str, int]
     name: str
     concurrency: int
     threads: int

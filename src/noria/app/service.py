@@ -39,6 +39,16 @@ def short_of_workers(record: Record, scene: Scene) -> Iterator[Reason]:
         yield Reason("unknown_task", text, {"queue": record.queue, "task": record.task})
 
 
+def full(record: Record, scene: Scene) -> Iterator[Reason]:
+    """As many jobs of its queue run as may."""
+    queue = scene.counts.queues.get(record.queue)
+    most = None if queue is None else queue.limits.concurrency
+    runs = 0 if queue is None else queue.states.get(State.RUNNING, 0)
+    if most is not None and runs >= most and record.state in (State.QUEUED, State.PARKED):
+        text = f"queue {record.queue!r} runs {count(most, 'job')} at most, and {runs:,} run"
+        yield Reason("queue_busy", text, {"queue": record.queue, "concurrency": most, "running": runs})
+
+
 def served(record: Record, scene: Scene) -> Iterator[Reason]:
     """Somebody would run it: what is before it."""
     if not _knowing(record, scene.counts.workers) or _pause_of(record, scene) is not None:

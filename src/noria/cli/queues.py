@@ -7,20 +7,23 @@ from collections.abc import Sequence
 from typing import Any, Final, Literal
 
 import click
-from msgspec import Raw
+from msgspec import Raw, structs
 
+from noria.app.options import nearest
 from noria.app.service import pause_in_words
 from noria.backends.contract import Counts, QueueCounts, WorkerLine
 from noria.cli.command import Group
 from noria.cli.escape import one_line
 from noria.cli.exits import ExitCode, Stop
-from noria.cli.flags import SECONDS, Flags, flags_of, option
+from noria.cli.flags import SECONDS, WORDS, Flags, flags_of, option
 from noria.cli.opening import opened_peer, opened_source
 from noria.cli.output import Output
 from noria.cli.peer import quoted
 from noria.cli.quantities import age, count, duration
+from noria.cli.resources import Queue, queue_of
 from noria.clock import SystemClock, moment
 from noria.front.resources import queue_resource
+from noria.model.queue import NO_LIMITS, limits_in_words
 from noria.model.state import State
 
 _USUAL: Final = (State.QUEUED, State.RUNNING, State.SCHEDULED, State.RETRYING)
@@ -29,7 +32,7 @@ _USUAL: Final = (State.QUEUED, State.RUNNING, State.SCHEDULED, State.RETRYING)
 
 @click.group(cls=Group)
 def queues() -> None:
-    """See the queues; pause and resume them."""
+    """See the queues, limit them, pause and resume them."""
 
 
 @queues.command("list", use="reads")
@@ -63,6 +66,55 @@ def pause_queues(ctx: click.Context, names: Sequence[str], reason: str, lasting:
 def resume_queues(ctx: click.Context, names: Sequence[str]) -> None:
     """End the pauses of these queues."""
     asyncio.run(_steer(flags_of(ctx), "resume", names, {}))
+
+
+@queues.command("limit", use="writes")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@option(
+    "--concurrency", type=click.IntRange(1), metavar="N", help="Run at most N of its jobs, in all workers."
+)
+@option("--max-length", type=click.IntRange(0), metavar="N", help="Let at most N jobs wait; refuse more.")
+@option("--max-age", type=SECONDS, help="A job that has waited so long, and has not begun, expires.")
+@option(
+    "--order",
+    type=click.Choice(["oldest", "newest"]),
+    help="Which job runs first; newest wants a maximal age.",
+)
+@option("--ageing", type=SECONDS, help="How much waiting is worth one step of priority. Default: 1h")
+@option("--lift", type=WORDS, metavar="WORDS", help="Lift these limits, as in max-age,order; or all.")
+@click.pass_context
+def limit_queues(
+    ctx: click.Context, /, names: Sequence[str], lift: Sequence[str] | None, **given: Any
+) -> None:
+    """Change limits of these queues: those that are named, and no others.
+
+    Order, ageing and age hold for jobs that come to wait from then on, the others at once.
+    """
+    named = {field: value for field, value in given.items() if value is not None}
+    body = {**dict.fromkeys(_lifted(lift or ()), None), **named}
+    if not body:
+        raise click.UsageError("name a limit, such as --concurrency 10, or --lift all")
+    asyncio.run(_limit(flags_of(ctx), names, body))
+
+
+def _lifted(words: Sequence[str]) -> Sequence[str]:
+    known = structs.asdict(NO_LIMITS)
+    fields = list(known) if "all" in words else [word.replace("-", "_") for word in words]
+    for field in fields:
+        if field not in known:
+            raise click.UsageError(f"there is no limit {field!r:.40}; {nearest(field, known)}")
+    return fields
+
+
+async def _limit(flags: Flags, names: Sequence[str], body: Any) -> None:
+    out = Output(flags)
+    async with opened_peer(flags) as peer:
+        for name in names:
+            reply = await peer.ask("PATCH", f"/v1/queues/{quoted(name)}", body=body)
+            if out.json:
+                out.record(Raw(reply.data))
+            else:
+                out.line(f"{one_line(name)}  {limits_in_words(queue_of(reply.read(Queue)).limits)}")
 
 
 async def _steer(flags: Flags, verb: Literal["pause", "resume"], names: Sequence[str], body: Any) -> None:
@@ -99,6 +151,9 @@ def show(out: Output, counts: Counts, now: float) -> None:
     for name in names:
         if (paused := queues[name].paused) is not None:
             out.line(one_line(pause_in_words(name, paused, now)))
+    for name in names:
+        if queues[name].limits != NO_LIMITS:
+            out.line(one_line(f"queue {name!r}: {limits_in_words(queues[name].limits)}"))
     for line in worker_lines(counts.workers, now):
         out.line(line)
     if not names:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from noria import ids
-from noria.backends.contract import Counts, Paused, QueueCounts, Vitals, WorkerCard, WorkerLine
+from noria.backends.contract import Counts, Paused, QueueCounts, QueueLimits, Vitals, WorkerCard, WorkerLine
 from noria.ids import SessionId
 from noria.model.job import Extras, Record, Start
+from noria.model.limits import AGEING
 from noria.model.outcome import Failure, Outcome, Reason, Tally
 from noria.model.state import State
 
@@ -93,6 +94,11 @@ class Queue(Struct):
     dead: int
     oldest_ready_seconds: float | None = None
     paused: Pause | None = None
+    order: Literal["oldest", "newest"] = "oldest"
+    ageing: float = AGEING
+    max_age: float | None = None
+    max_length: int | None = None
+    concurrency: int | None = None
 
 
 class Slots(Struct):
@@ -183,17 +189,22 @@ def _seconds(at: datetime | None) -> float | None:
 
 def counts_of(queues: Iterable[Queue], workers: Iterable[Worker]) -> Counts:
     """Queues and workers as the backend counts them."""
-    return Counts({each.name: _queue(each) for each in queues}, [line_of(each) for each in workers])
+    return Counts({each.name: queue_of(each) for each in queues}, [line_of(each) for each in workers])
 
 
-def _queue(queue: Queue) -> QueueCounts:
+def queue_of(queue: Queue) -> QueueCounts:
+    """A queue as the backend counts it."""
     states = {_STATES[word]: number for word, number in queue.counts.items()}
     pause = queue.paused
     paused = None
     if pause is not None:
         since = pause.since.timestamp()
         paused = Paused(pause.reason or "", pause.by or "", since, _seconds(pause.until))
-    return QueueCounts(states, queue.dead, queue.oldest_ready_seconds, paused)
+    limits = QueueLimits(
+        order=queue.order, ageing=queue.ageing, max_age=queue.max_age, max_length=queue.max_length,
+        concurrency=queue.concurrency,
+    )  # fmt: skip
+    return QueueCounts(states, queue.dead, queue.oldest_ready_seconds, paused, limits)
 
 
 def line_of(worker: Worker) -> WorkerLine:

@@ -21,6 +21,7 @@ from noria.cli.quantities import count, duration
 from noria.cli.service import Service
 from noria.cli.supervise import supervise
 from noria.cli.target import application
+from noria.errors import InvalidOption, shown
 from noria.front.resources import summary
 from noria.model.outcome import Outcome, Settlement
 from noria.model.state import State
@@ -37,8 +38,8 @@ log = logging.getLogger("noria.cli")
     "--queue",
     "queues",
     multiple=True,
-    metavar="NAME",
-    help="Serve this queue; may repeat. Default: all.",
+    metavar="NAME[=WEIGHT]",
+    help="Serve this queue, with this share; may repeat. Default: all, as app.queue says.",
 )
 @option("-c", "--concurrency", type=int, help="async def jobs at once. Default: 100")
 @option("--threads", type=int, help="def jobs at once. Default: cores + 4, at most 32")
@@ -134,8 +135,23 @@ def settings_of(
         "name": name,
     }
     said = {name: value for name, value in given.items() if value is not None}
-    names = tuple(dict.fromkeys(queues))
-    return WorkerSettings(queues=names, burst=burst, supervised=supervised, **said)  # type: ignore[arg-type]  # each value has its field's type
+    names, weights = _weighted(queues)
+    return WorkerSettings(queues=names, weights=weights, burst=burst, supervised=supervised, **said)  # type: ignore[arg-type]  # each value has its field's type
+
+
+def _weighted(queues: Sequence[str]) -> tuple[tuple[str, ...], dict[str, int]]:
+    """Names, and the weights of those that have one."""
+    weights = {}
+    parted = [each.partition("=") for each in queues]
+    for name, equals, weight in parted:
+        if equals and not (weight.isascii() and weight.isdigit() and len(weight) < 10):
+            raise InvalidOption(
+                f"-q {name!r:.40}: a weight is a whole number, as in -q detail=8, not {shown(weight)}",
+                field="queue",
+            )
+        if equals:
+            weights[name] = int(weight)
+    return tuple(dict.fromkeys(name for name, _, _ in parted)), weights
 
 
 async def _say_what_runs(app: Noria, settings: WorkerSettings, flags: Flags) -> None:

@@ -163,7 +163,8 @@ def _amends(item: _Item, receipt: Receipt, seen: set[Id]) -> list[DocWrite]:
 def _answered(item: _Item, receipt: Receipt, seen: set[Id]) -> Answer:
     id = to_text(receipt.id)
     if receipt.status == "rejected":
-        return _refused(item.index, Problem("invalid_value", receipt.why))
+        full = Problem("queue_full", receipt.why, retry_after=1)
+        return _refused(item.index, full if receipt.full else Problem("invalid_value", receipt.why))
     if not _is_held(receipt):
         return {"index": item.index, "status": 202, "job_id": id}
     if item.order.reject or receipt.id not in seen:

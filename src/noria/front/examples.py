@@ -47,7 +47,8 @@ _TASK: Final = {
 }  # fmt: skip
 _QUEUE: Final = {
     "name": "default", "counts": {"queued": 12, "running": 3, "succeeded": 4_213}, "dead": 1,
-    "oldest_ready_seconds": 0.4, "consumers": 2, "paused": None, "in_rate": 4.5, "out_rate": 4.2,
+    "oldest_ready_seconds": 0.4, "consumers": 2, "paused": None, "order": "oldest", "ageing": 3_600.0, "max_age": None,
+    "max_length": 100_000, "concurrency": None, "in_rate": 4.5, "out_rate": 4.2,
     "seconds_to_empty": None,
 }  # fmt: skip
 _PAUSED: Final = {**_QUEUE, "paused": {"by": "k7nq2b5d", "reason": "deploy", "since": _AT, "until": None}}
@@ -146,7 +147,8 @@ EXAMPLES: Final[dict[str, Example]] = {
     "GET /v1/tasks/{name}": Example(_TASK),
     "GET /v1/queues": Example(_page(_QUEUE)),
     "GET /v1/queues/{name}": Example(_QUEUE),
-    "PUT /v1/queues/{name}": Example(_QUEUE, {}),
+    "PUT /v1/queues/{name}": Example(_QUEUE, {"max_length": 100_000}),
+    "PATCH /v1/queues/{name}": Example({**_QUEUE, "concurrency": 10}, {"concurrency": 10}),
     "POST /v1/queues/{name}/pause": Example(_PAUSED, {"reason": "deploy"}),
     "POST /v1/queues/{name}/resume": Example(_QUEUE, {}),
     "GET /v1/dead": Example(_page(_FAILED)),

@@ -16,6 +16,7 @@ from noria.errors import (
     JobNotFound,
     NoriaError,
     NotRunning,
+    QueueFull,
     ScheduleNotFound,
     TooLarge,
     Unknown,
@@ -68,7 +69,7 @@ CODES: Final[dict[str, tuple[int, str]]] = {
     "rate_limited": (429, "Too many requests"),
     "too_many_waiters": (429, "Too many requests wait already"),
     "too_many_streams": (429, "Too many event streams are open already"),
-    "queue_full": (429, "The queue is full for this key"),
+    "queue_full": (429, "The queue is full"),
     "head_too_large": (431, "The head of the request is too large"),
     "internal": (500, "A bug of Noria's"),
     "task_failed": (502, "The task failed"),
@@ -147,6 +148,8 @@ def problem_of(error: NoriaError) -> Problem:
             return Problem("task_unknown", str(error))
         case WrongState() | Conflict():
             return Problem("wrong_state", str(error))
+        case QueueFull():
+            return Problem("queue_full", str(error), retry_after=1)
         case Unknown():
             return Problem(
                 "backend_down",

@@ -1,23 +1,24 @@
-"""Rows 15 and 16: queues in numbers, and their pauses."""
+"""Rows 15 and 16: queues in numbers, their limits, and their pauses."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType, structs
 from starlette.responses import Response
 
-from noria.backends.contract import Counts, Pause, QueueCounts, QueueRef, Resume
+from noria.backends.contract import Counts, Limit, Pause, QueueCounts, QueueRef, Resume
 from noria.errors import InvalidInput
 from noria.front import bodies, replies
-from noria.front.problem import Part, Problem
+from noria.front.problem import Part, Problem, problem_of
 from noria.front.requests import Nothing
 from noria.front.resources import queue_resource
 from noria.front.route import Ask
 from noria.front.times import point
 from noria.model.names import check_name
+from noria.model.queue import NO_LIMITS, check_sense, whole
 from noria.model.state import State
 
 
@@ -28,6 +29,17 @@ class PauseWanted(Struct, frozen=True, forbid_unknown_fields=True):
     until: datetime | None = None
 
 
+class LimitsWanted(Struct, frozen=True, forbid_unknown_fields=True):
+    """Limits of a queue; null is none."""
+
+    order: Literal["oldest", "newest"] | UnsetType | None = UNSET
+    ageing: float | UnsetType | None = UNSET
+    max_age: float | UnsetType | None = UNSET
+    max_length: int | UnsetType | None = UNSET
+    concurrency: int | UnsetType | None = UNSET
+
+
+_limits: Final = msgspec.json.Decoder(LimitsWanted)
 _pause: Final = msgspec.json.Decoder(PauseWanted)
 _nothing: Final = msgspec.json.Decoder(Nothing)
 
@@ -48,10 +60,41 @@ async def one(ask: Ask) -> Response:
     return replies.json(await _view(ask, name, counts))
 
 
-async def ensure(ask: Ask) -> Response:
-    """`PUT /v1/queues/{name}`: a queue needs no making; it is there as soon as somebody names it."""
-    await bodies.read_optional(ask.request, _nothing)
-    return replies.json(await _view(ask, _allowed(ask), await ask.desk.backend.counts()))
+async def put(ask: Ask) -> Response:
+    """`PUT /v1/queues/{name}`: a queue needs no making; it is there as soon as somebody names it.
+
+    If it names a limit, those that it does not name are lifted; if it names none, they stay as they are.
+    """
+    change = _change(await bodies.read_optional(ask.request, _limits))
+    name = _allowed(ask)
+    if change.named():
+        await _limit(ask, name, whole(change.applied(NO_LIMITS)))
+    return replies.json(await _view(ask, name, await ask.desk.backend.counts()))
+
+
+async def patch(ask: Ask) -> Response:
+    """`PATCH /v1/queues/{name}`: those limits that are named change."""
+    change = _change(await bodies.read_optional(ask.request, _limits))
+    name = _allowed(ask)
+    await _limit(ask, name, change)
+    return replies.json(await _view(ask, name, await ask.desk.backend.counts()))
+
+
+def _change(wanted: LimitsWanted) -> Limit:
+    try:
+        return Limit(**structs.asdict(wanted))
+    except InvalidInput as error:
+        raise problem_of(error) from None
+
+
+async def _limit(ask: Ask, name: str, change: Limit) -> None:
+    """Change limits, if what comes of it makes sense."""
+    before = (await ask.desk.backend.counts()).queues.get(name, QueueCounts({})).limits
+    try:
+        check_sense(change.applied(before))
+    except InvalidInput as error:
+        raise problem_of(error) from None
+    await ask.desk.backend.steer(QueueRef(name), change)
 
 
 async def pause(ask: Ask) -> Response:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
+from msgspec import structs
 
 from noria import ids
 from noria.app.status import attempt_of
@@ -100,6 +101,7 @@ def queue_resource(name: str, counts: QueueCounts, workers: Iterable[WorkerLine]
         "oldest_ready_seconds": counts.oldest_ready,
         "consumers": sum(name in worker.card.queues for worker in workers),
         "paused": _pause_resource(counts.paused),
+        **structs.asdict(counts.limits),
     }
 
 

@@ -155,8 +155,15 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         method="PUT", path="/v1/queues/{name}", role="manage", gives=shapes.Queue,
-        scope="queues:manage", handler=queues.ensure,
-        about="Be sure that a queue can be used", body=Nothing, success=_OK, problems=("queue_not_allowed",),
+        scope="queues:manage", handler=queues.put,
+        about="Be sure that a queue can be used, and say what limits it has", body=queues.LimitsWanted, success=_OK,
+        problems=("queue_unknown", "queue_not_allowed"),
+    ),
+    Route(
+        method="PATCH", path="/v1/queues/{name}", role="manage", gives=shapes.Queue,
+        scope="queues:manage", handler=queues.patch,
+        about="Change some limits of a queue", body=queues.LimitsWanted, success=_OK,
+        problems=("queue_unknown", "queue_not_allowed"),
     ),
     Route(
         method="POST", path="/v1/queues/{name}/pause", role="manage", gives=shapes.Queue,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -127,6 +127,11 @@ class Queue(Struct):
     oldest_ready_seconds: float | None
     consumers: int
     paused: Paused | None
+    order: Literal["oldest", "newest"]
+    ageing: float
+    max_age: float | None
+    max_length: int | None
+    concurrency: int | None
     in_rate: float
     out_rate: float
     seconds_to_empty: float | None

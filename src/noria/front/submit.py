@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from noria.backends.contract import Parts
-from noria.errors import BackendError, Conflict, Unknown
+from noria.errors import BackendError, Conflict, QueueFull, Unknown
 from noria.front.desk import Desk
 from noria.front.enqueue import Order, record_of
 from noria.front.idempotency import Once
@@ -74,6 +74,9 @@ async def _push(desk: Desk, who: Principal, order: Order, once: Once | None, tic
     except Conflict:
         ticket.stored = 0
         raise
+    except QueueFull as error:
+        ticket.stored = 0
+        raise problem_of(error) from error
     if receipt.status == "created" or (receipt.why == "id" and not order.named):
         return Accepted("created", record_of(order.job, desk.clock.wall()))
     ticket.stored = 0

@@ -10,6 +10,7 @@ from msgspec import UNSET, Struct, UnsetType, structs
 
 from noria.errors import InvalidOption, shown
 from noria.model.limits import AGEING
+from noria.model.wording import count
 
 Order = Literal["oldest", "newest"]
 
@@ -114,6 +115,22 @@ def check_sense(limits: QueueLimits) -> None:
         )
 
 
+def limits_in_words(limits: QueueLimits) -> str:
+    """The limits that hold, for people."""
+    words = []
+    if limits.concurrency is not None:
+        words.append(f"at most {count(limits.concurrency, 'job')} at once")
+    if limits.max_length is not None:
+        words.append(f"at most {limits.max_length:,} waiting")
+    if limits.max_age is not None:
+        words.append(f"none older than {limits.max_age:g} s")
+    if limits.order == "newest":
+        words.append("newest first")
+    if limits.ageing != AGEING:
+        words.append(f"ageing {limits.ageing:g} s")
+    return ", ".join(words) or "no limits"
+
+
 def check_weights(weights: Mapping[str, int]) -> None:
     """See that each queue has a weight that can be shared by.
 
@@ -133,7 +150,7 @@ def _seconds(value: Any) -> bool:
     return not isinstance(value, bool) and isinstance(value, int | float) and 0.001 <= value <= MAX_SECONDS
 
 
-def _count(least: int) -> Callable[[Any], bool]:
+def _jobs(least: int) -> Callable[[Any], bool]:
     return lambda value: (
         not isinstance(value, bool) and isinstance(value, int) and least <= value <= MAX_COUNT
     )
@@ -143,8 +160,8 @@ _FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "order": (lambda value: value in ("oldest", "newest"), '"oldest" or "newest"'),
     "ageing": (_seconds, "0.001 seconds to a year"),
     "max_age": (_seconds, "0.001 seconds to a year"),
-    "max_length": (_count(0), "a whole number from 0 to 1,000,000,000"),
-    "concurrency": (_count(1), "a whole number from 1 to 1,000,000,000; to run none, pause the queue"),
+    "max_length": (_jobs(0), "a whole number from 0 to 1,000,000,000"),
+    "concurrency": (_jobs(1), "a whole number from 1 to 1,000,000,000; to run none, pause the queue"),
 }
 """For each limit whether a value fits, and what would."""
 

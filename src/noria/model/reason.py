@@ -45,6 +45,7 @@ CODES: Final[Mapping[str, str]] = {
     "no_worker": "no worker is live",
     "unserved": "no live worker serves its `queue`",
     "unknown_task": "no live worker of its `queue` knows its `task`",
+    "queue_busy": "as many jobs of its queue run as may: `queue`, `concurrency`, `running`",
     "next_lease": "a live worker knows its task, and will lease it next",
     "suspect": "it has crashed its process before: a process runs one such job at a time: `crashes`",
     "behind": "others are before it: `place` in its line, counted to `counted_to`; `waiting` in its queue; `priority`; "

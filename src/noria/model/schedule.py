@@ -287,5 +287,7 @@ def job_of(template: Template, id: Id, name: str, slot: float, at: float) -> New
         attempts=template.attempts,
         crash_budget=template.crash_budget,
         keep=template.keep,
+        # A full queue must not silence a timer: its overlap rule already bounds how many of its jobs wait.
+        admitted=True,
         extras=replace(template.extras, schedule=name, slot=slot),
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
-from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Protocol
 
@@ -50,7 +50,7 @@ class Feed:
         queue: the backend.
         runner: starts jobs.
         settling: says when to stop for outcomes that are not recorded yet.
-        queues: the queues to serve.
+        queues: the queues to serve, with their weights.
         kinds: the kinds of slot that the worker's tasks need.
         wait: seconds that one lease may wait.
         chance: for the jitter while the backend is away.
@@ -64,7 +64,7 @@ class Feed:
         queue: Queue,
         runner: Runner,
         settling: Settling,
-        queues: Collection[str],
+        queues: Mapping[str, int],
         kinds: Collection[Executor],
         wait: float,
         chance: random.Random,

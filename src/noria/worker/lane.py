@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections import deque
-from collections.abc import Collection
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Final, Protocol
 
@@ -18,6 +17,7 @@ from noria.model.limits import MAX_BATCH
 from noria.worker.outage import Outage
 from noria.worker.pace import Pace
 from noria.worker.settings import OUTAGE_AT_MOST
+from noria.worker.shares import Shares
 
 _BETWEEN_SUSPECTS: Final = 0.05
 """Seconds after which it is looked whether the next suspect may come."""
@@ -77,7 +77,7 @@ class LaneFeed:
         lane: the lane.
         slots: the worker around it.
         queue: the backend.
-        queues: the queues to serve; their order turns with each lease.
+        queues: the queues to serve, with their weights.
         wait: seconds that one lease may wait.
         chance: for the jitter while the backend is away.
     """
@@ -88,14 +88,14 @@ class LaneFeed:
         lane: Lane,
         slots: Slots,
         queue: Queue,
-        queues: Collection[str],
+        queues: Mapping[str, int],
         wait: float,
         chance: random.Random,
     ) -> None:
         self._lane = lane
         self._slots = slots
         self._queue = queue
-        self._queues = deque(sorted(queues))
+        self._shares = Shares(queues) if queues else None
         self._wait = wait
         self._pauses = aio.Pauses(0.05, OUTAGE_AT_MOST, chance)
         self._outage = Outage("jobs are leased")
@@ -137,6 +137,8 @@ class LaneFeed:
             finally:
                 self._slots.in_flight(-1)
             self._suspects = batch.suspects
+            if self._shares is not None:
+                self._shares.given(batch.leases)
             self._measure(batch, asked)
             self._slots.arrived(self._lane, session, batch)
 
@@ -147,23 +149,19 @@ class LaneFeed:
         return min(self._wait, _BETWEEN_SUSPECTS) if self._suspects else self._wait
 
     def _wants(self) -> tuple[list[Want], int]:
-        """One want for each queue, the room shared evenly, and the room; no want if it is not worth a call.
-
-        Every queue is asked, however little room there is: to wait at an empty one would be to overlook the others.
-        """
-        if not self._slots.leasing or not self._queues:
+        """One want for each queue, the room shared by weight, and the room; no want if it is not worth a call."""
+        if not self._slots.leasing or self._shares is None:
             return [], 0
         now, beyond = self._slots.room(self._lane)
         ahead = max(0, self._pace.ahead - beyond)
         # Few at a time while enough is held ready would make many small transactions.
         if not now and ahead * 2 <= self._pace.ahead:
             return [], 0
-        self._queues.rotate(-1)
+        now = min(now, MAX_BATCH)
+        ahead = min(ahead, MAX_BATCH - now)
         # Who invites a suspect keeps the other lanes from it meanwhile, so only where one is known to wait.
-        suspect, count = bool(self._suspects) and self._slots.may_invite, len(self._queues)
-        share, spread = -(-now // count), -(-ahead // count)
-        wants = [Want(queue, share, spread, suspect, self._lane) for queue in self._queues]
-        return wants, min(now + ahead, MAX_BATCH)
+        suspect = bool(self._suspects) and self._slots.may_invite
+        return self._shares.wants(self._lane, now, ahead, suspect=suspect), now + ahead
 
     def _measure(self, batch: Batch, asked: float) -> None:
         now, ended = self._loop.time(), self._slots.ended(self._lane)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Final
 
 from noria.errors import InvalidOption, shown
 from noria.model.limits import BEAT, GRACE, MIB, POLL, TTL
 from noria.model.names import check_name
+from noria.model.queue import check_weights
 
 
 def _cores() -> int:
@@ -25,6 +27,8 @@ class WorkerSettings:
 
     Attributes:
         queues: the queues it serves; empty means every queue of the application's tasks.
+        weights: for a queue, how large its share is while others have jobs too; 1 where nothing is said. As
+            `Noria.queue` says it, unless it is given here.
         name: a label for people; two workers may share it. Empty: made of host and process id.
         concurrency: `async def` jobs that run at once.
         threads: `def` jobs that run at once.
@@ -49,6 +53,7 @@ class WorkerSettings:
     """
 
     queues: tuple[str, ...] = ()
+    weights: Mapping[str, int] = field(default_factory=dict)
     name: str = ""
     concurrency: int = 100
     threads: int = field(default_factory=_threads)
@@ -67,8 +72,9 @@ class WorkerSettings:
     def __post_init__(self) -> None:
         for each in fields(self):
             _check(each.name, getattr(self, each.name), str(each.type))
-        for queue in self.queues:
+        for queue in (*self.queues, *self.weights):
             check_name("queue", queue)
+        check_weights(self.weights)
         if self.name:
             check_name("worker", self.name)
         if self.concurrency < 1:
@@ -84,6 +90,10 @@ class WorkerSettings:
                 "so that two lost beats do not end the session",
                 field="beat",
             )
+
+    def weighted(self, queues: Collection[str]) -> dict[str, int]:
+        """These queues with their weights."""
+        return {queue: self.weights.get(queue, 1) for queue in queues}
 
 
 def last_words(grace: float) -> float:
@@ -116,5 +126,7 @@ def _check(name: str, value: object, kind: str) -> None:
         raise InvalidOption(f"{name} must be True or False, not {shown(value)}", field=name)
     elif kind == "str" and not isinstance(value, str):
         raise InvalidOption(f"{name} must be text, not {shown(value)}", field=name)
+    elif kind.startswith("Mapping") and not isinstance(value, Mapping):
+        raise InvalidOption(f"{name} must name queues with whole numbers, not {shown(value)}", field=name)
     elif kind.startswith("tuple") and not isinstance(value, tuple):
         raise InvalidOption(f"{name} must be a tuple of names, not {shown(value)}", field=name)

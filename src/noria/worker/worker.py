@@ -236,7 +236,7 @@ class Worker:
             queue=self._backend,
             runner=self._runner,
             settling=self._settler,
-            queues=self._queues,
+            queues=self._settings.weighted(self._queues),
             kinds=self._kinds,
             wait=_BURST_WAIT if self._settings.burst else self._settings.poll,
             chance=self._chance,

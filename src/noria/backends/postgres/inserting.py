@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from noria.backends.sql.admission import regard
 from noria.backends.sql.drafts import BODY, Drafts, Row
 from noria.backends.sql.rows import decode, encode
 from noria.backends.sql.settings import BLOB_CHUNK
@@ -19,19 +20,24 @@ _TRIES: Final = 10
 def insert(work: Transaction, drafts: Drafts) -> None:
     """Store the drafts; see `noria.backends.sql.transaction.Transaction.insert`."""
     for portion in _portions(drafts):
-        stored = _push(work, drafts, portion)
+        regarded = drafts.regarded
+        stored = _push(work, drafts, portion, regarded)
         for _ in range(_TRIES):
             if stored is None:
                 break
             portion = _left(drafts, portion, stored)
+            if not regarded:
+                # Only now it is known that some queues may have limits; nearly always none has.
+                regard(work, drafts, portion)
+                regarded = True
             stand_back(work, drafts, portion)
             portion = [place for place in portion if drafts.rows[place] is not None]
-            stored = _push(work, drafts, portion) if portion else None
+            stored = _push(work, drafts, portion, regarded) if portion else None
         else:
             raise Unavailable("others keep taking and giving up the same unique keys: try again")
 
 
-def _push(work: Transaction, drafts: Drafts, portion: Sequence[int]) -> set[str] | None:
+def _push(work: Transaction, drafts: Drafts, portion: Sequence[int], regarded: bool) -> set[str] | None:
     """Store some; None if all were, else the ids of those that were."""
     rows = [drafts.rows[place] for place in portion]
     text = (
@@ -39,7 +45,7 @@ def _push(work: Transaction, drafts: Drafts, portion: Sequence[int]) -> set[str]
         if len(rows) == len(drafts.rows)
         else encode([row for row in rows if row is not None])
     )
-    found = work.row("push", text, drafts.now)[0]
+    found = work.row("push", text, drafts.now, regarded)[0]
     if found is None:
         return None
     # A caller's own driver has read the JSON already, if it is told to.

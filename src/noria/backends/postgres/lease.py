@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from noria.backends.bells import Haul
 from noria.backends.postgres import transaction as postgres
 from noria.backends.postgres.marks import FRONT
 from noria.backends.sql import lease
-from noria.backends.sql.choice import Line, choose
+from noria.backends.sql.bounds import NONE, Rooms, capped_among, running_of
+from noria.backends.sql.choice import EMPTY, NO_ROOMS, Line, choose, within
 from noria.backends.sql.lease import Taken
 from noria.backends.sql.passage import expire, promote
 from noria.backends.sql.rows import Held, decode, encode
@@ -21,8 +22,6 @@ from noria.backends.units import seconds_or_none
 from noria.model.job import Lane
 from noria.model.limits import MAX_BATCH
 
-_EMPTY: Final = Line([], [], [])
-
 
 @dataclass(slots=True)
 class Take(lease.Take):
@@ -31,16 +30,20 @@ class Take(lease.Take):
     def run(self, work: Transaction) -> Callable[[], Taken]:
         """Take jobs, as `Queue.lease` promises, without waiting for any."""
         assert isinstance(work, postgres.Transaction), "of a connection of ours"
-        sizes = [min(want.now + want.ahead, self.limit) for want in self.wants]
+        # At least one, by which a line shows whether anything stands in it.
+        sizes = [max(1, min(want.now + want.ahead, self.limit)) for want in self.wants]
         ahead = _look_from_marks(work, self, sizes)
         look = ahead or _look_from_front(work, self, sizes)
         if look.alive and look.moving:
             promote(work, sorted({want.queue for want in self.wants}), MAX_BATCH)
             expire(work, MAX_BATCH)
             ahead, look = None, _look(work, self, sizes)
+        rooms = _rooms(work, self, look)
+        _bound(look, self, rooms)
         if look.alive and _could_share(self, look, sizes):
             look = _look(work, self, [self.limit] * len(sizes), ahead=ahead is not None)
-        chosen = choose(self.wants, look.lines, self.limit) if look.alive else []
+            _bound(look, self, rooms)
+        chosen = choose(self.wants, look.lines, self.limit, rooms) if look.alive else []
         if not chosen:
             return lambda: self._taken(look, sizes, work.now, [])
         # It need not be heard before the commit, with which it goes out.
@@ -66,6 +69,7 @@ class _Look:
     next_due: int | None
     lines: list[Line]
     contended: bool
+    bounds: str | bytes
 
     @property
     def standing(self) -> int:
@@ -107,15 +111,40 @@ def _look(work: postgres.Transaction, call: Take, sizes: Sequence[int], *, ahead
     marks, places = work.marks, [(want.queue, want.lane) for want in call.wants]
     starts = [marks.of(place) if ahead else FRONT for place in places]
     wants = encode([(*place, size, start) for place, size, start in zip(places, sizes, starts, strict=True)])
-    alive, moving, next_due, paused, found, contended = work.row("lease_look", wants, call.session, work.now)
+    alive, moving, next_due, paused, bounds, found, contended = work.row(
+        "lease_look", wants, call.session, work.now
+    )
     held_up = decode(paused, set[str])
     lines = decode(found, list[Line])
     for place, line in zip(places, lines, strict=True):
         marks.found(place, line)
     if held_up:
         pairs = zip(call.wants, lines, strict=True)
-        lines = [_EMPTY if want.queue in held_up else line for want, line in pairs]
-    return _Look(bool(alive), bool(moving), next_due, lines, bool(contended) and not held_up)
+        lines = [EMPTY if want.queue in held_up else line for want, line in pairs]
+    return _Look(bool(alive), bool(moving), next_due, lines, bool(contended) and not held_up, bounds)
+
+
+def _rooms(work: postgres.Transaction, call: Take, look: _Look) -> Rooms:
+    """Of the queues of which only so many jobs may run, how many more; nobody else leases from them meanwhile."""
+    if not look.alive or len(look.bounds) <= len(NONE):
+        return NO_ROOMS
+    work.know_bounds(look.bounds)
+    capped = capped_among(work.bounds, call.wants)
+    if not capped:
+        return NO_ROOMS
+    busy = work.hold_places(sorted(capped))
+    look.contended |= bool(busy)
+    # Read after the places are held: what others leased before is in it.
+    sizes = work.sizes(capped)
+    return {
+        queue: 0 if queue in busy else max(0, most - running_of(sizes, queue))
+        for queue, most in capped.items()
+    }
+
+
+def _bound(look: _Look, call: Take, rooms: Rooms) -> None:
+    if rooms:
+        look.lines = within(call.wants, look.lines, rooms)
 
 
 def _could_share(call: Take, look: _Look, sizes: Sequence[int]) -> bool:

@@ -43,9 +43,10 @@ class Settle(settle.Settle):
         settings = work.settings
         rows, outlines = zip(*(_row(end) for _, end in items), strict=True)
         keep, trace = millis(settings.keep_succeeded), millis(ERASED_FOR * settings.timeout)
-        homes, replies, misses, kept, stale = work.row(
+        homes, replies, misses, kept, stale, bounds = work.row(
             "settle_done", encode(rows), self.session, work.now, keep, trace
         )
+        work.know_bounds(bounds)
         missed = dict(decode(misses, list[tuple[int, int]]))
         for place, (index, _) in enumerate(items, 1):
             code = missed.get(place)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
 from psycopg import pq
@@ -17,7 +17,7 @@ from noria.backends.postgres.statements import statement
 from noria.backends.postgres.wire import Step, Wire
 from noria.backends.sql import transaction
 from noria.backends.sql.drafts import Drafts
-from noria.backends.sql.rows import encode
+from noria.backends.sql.rows import decode, encode
 from noria.backends.sql.transaction import MINUTE
 from noria.errors import InvalidInput
 
@@ -64,6 +64,7 @@ class Transaction(transaction.Transaction):
     """
 
     patterns = Patterns()
+    looks_first = False
 
     def __init__(
         self,
@@ -105,12 +106,20 @@ class Transaction(transaction.Transaction):
     def insert(self, drafts: Drafts) -> None:
         insert(self, drafts)
 
-    def write_counts(self) -> None:
+    def hold_lengths(self, queues: Collection[str]) -> None:
+        self.row("hold_lengths", encode([f"{self.namespace} length {queue}" for queue in queues]))
+
+    def hold_places(self, queues: Collection[str]) -> set[str]:
+        """Be the only one who leases from these queues until this has ended; says from which others just do."""
+        asked = [(queue, f"{self.namespace} places {queue}") for queue in queues]
+        return decode(self.row("hold_places", encode(asked))[0], set[str])
+
+    def _write_counts(self) -> None:
         if len(self._flow) == 1 and (changed := self._changed()):
             ((key, n),) = self._flow.items()
             self.run("add_both", encode(changed), *key, n, self.now // MINUTE)
         else:
-            super().write_counts()
+            super()._write_counts()
 
     def flush(self) -> list[pq.abc.PGresult]:
         """Send what waits, and read the answers."""

@@ -41,6 +41,7 @@ class CallersTransaction(transaction.Transaction):
     """A transaction that somebody else begins and ends."""
 
     patterns = Patterns()
+    looks_first = False
 
     def __init__(self, execute: Execute, settings: Settings, now: int) -> None:
         super().__init__(settings, now)

@@ -43,7 +43,7 @@ def _pause(work: Transaction, queue: str, change: Pause | Resume) -> None:
 def _limit(work: Transaction, queue: str, change: Limit) -> None:
     work.run("limit", queue, *columns_of(change))
     work.run("limits_drop", queue)
-    work.know_bounds(None)
+    work.forget_bounds()
     work.has_work(queue)
 
 

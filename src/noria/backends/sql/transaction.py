@@ -5,7 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+
+import msgspec
 
 from noria.backends.contract import Channel, Outline
 from noria.backends.sql.bounds import NONE, Bounds, Sizes
@@ -22,6 +24,8 @@ DEAD: Final = -1
 ERASED: Final = -2
 """Counted beside the states: dead letters, and records erased at success."""
 
+
+T = TypeVar("T")
 
 MINUTE: Final = 60_000
 """Milliseconds."""
@@ -109,14 +113,14 @@ class Transaction(ABC):
         assert self._bounds is not None, "known by now"
         return self._bounds
 
-    def know_bounds(self, text: str | bytes | None) -> None:
-        """Another statement has read along what `limits.sql` reads; None: they have changed."""
-        if text is None:
-            self._bounds = None
-        else:
-            self._bounds = (
-                {} if len(text) == len(NONE) else {each.queue: each for each in decode(text, list[Bounds])}
-            )
+    def know_bounds(self, found: str | bytes | list[Any]) -> None:
+        """Another statement has read along what `limits.sql` reads."""
+        none = not isinstance(found, list) and len(found) <= len(NONE)
+        self._bounds = {} if none else {each.queue: each for each in _read(found, list[Bounds])}
+
+    def forget_bounds(self) -> None:
+        """They have changed."""
+        self._bounds = None
 
     def bounds_of(self, queue: str) -> Bounds:
         """The limits of one queue."""
@@ -124,7 +128,7 @@ class Transaction(ABC):
 
     def sizes(self, queues: Collection[str]) -> Sizes:
         """How many jobs these queues have in each state, what this transaction did included."""
-        found = decode(self.row("sizes", encode(sorted(queues)))[0], list[tuple[str, int, int]])
+        found = _read(self.row("sizes", encode(sorted(queues)))[0], list[tuple[str, int, int]])
         return [*found, *((queue, state, n) for (queue, state), n in self._counts.items() if queue in queues)]
 
     def hold_lengths(self, queues: Collection[str]) -> None:
@@ -161,3 +165,8 @@ class Transaction(ABC):
         elif self._flow:
             lines = [(*key, n) for key, n in self._flow.items()]
             self.run("add_flow", encode(lines), self.now // MINUTE)
+
+
+def _read(found: Any, kind: type[T]) -> T:
+    """JSON as it was read, or as a caller's own driver has read it already, if it is told to."""
+    return msgspec.convert(found, kind) if isinstance(found, list) else decode(found, kind)

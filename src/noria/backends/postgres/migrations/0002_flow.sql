@@ -3,3 +3,14 @@
 -- Locks: runs whole inside the transaction that records this version of the schema.
 -- Safe to repeat: it is not run again once the schema says 2.
 -- Runs from: 2
+
+-- ---- limits of queues. Queues that have any: few, so that all of them are read along by whoever needs one. Times are
+-- milliseconds; null is the usual ageing, and for the others no limit.
+CREATE TABLE noria.limits (
+    queue text COLLATE "C" PRIMARY KEY,
+    newest smallint NOT NULL DEFAULT 0,
+    ageing bigint,
+    max_age bigint,
+    max_length bigint,
+    concurrency bigint
+);

@@ -1,10 +1,10 @@
--- Have jobs that wait do so in another queue, with the rank that they have.
+-- Have jobs that wait do so in another queue, with the rank and the time bound that it gives them.
 -- unplace.sql goes before, place.sql follows.
--- In: 1 JSON [id as hex, …]; 2 queue; 3 JSON of the change. Out: nothing.
+-- In: 1 JSON [[id as hex, rank, lapse], …]; 2 queue; 3 JSON of the change. Out: nothing.
 -- Locks: the jobs, as alter_look.sql has before.
 -- Safe to repeat: yes; a job that runs or has ended is left alone.
 UPDATE noria.jobs AS j
-SET queue = $2::text, change = $3::text, version = version + 1
-FROM jsonb_array_elements_text($1::jsonb) AS e (id)
-WHERE j.id = e.id::uuid AND j.id = ANY (ARRAY(SELECT f.id::uuid FROM jsonb_array_elements_text($1::jsonb) AS f (id)))
+SET queue = $2::text, change = $3::text, rank = (v ->> 1)::bigint, lapse = (v ->> 2)::bigint, version = version + 1
+FROM jsonb_array_elements($1::jsonb) AS e (v)
+WHERE j.id = (v ->> 0)::uuid AND j.id = ANY (ARRAY(SELECT (w ->> 0)::uuid FROM jsonb_array_elements($1::jsonb) AS f (w)))
 AND j.state IN (1, 2, 6, 7)

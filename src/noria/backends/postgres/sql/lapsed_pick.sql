@@ -3,12 +3,16 @@
 -- Locks: the jobs; those that others have locked are left to them.
 -- Safe to repeat: yes.
 WITH picked AS MATERIALIZED (
-    SELECT id, queue, task, state, reply, deadline FROM noria.jobs
+    SELECT id, queue, task, state, reply, deadline, expires FROM noria.jobs
     WHERE lapse IS NOT NULL AND lapse <= $1::bigint AND state IN (1, 2, 6, 7)
     ORDER BY lapse, id LIMIT $2::bigint
     FOR UPDATE SKIP LOCKED
 )
 SELECT coalesce(json_agg(json_build_array(
-    noria.hex(id), queue, task, state, reply, (deadline IS NOT NULL AND deadline <= $1::bigint)::integer
+    noria.hex(id), queue, task, state, reply, CASE
+        WHEN deadline <= $1::bigint THEN 1
+        WHEN expires <= $1::bigint THEN 0
+        ELSE 2
+    END
 )), '[]')
 FROM picked

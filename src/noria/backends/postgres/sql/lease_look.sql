@@ -5,6 +5,7 @@
 --     moving: whether time has moved something in these queues that must be promoted, or anywhere that must expire;
 --     next_due: when the next job of these queues becomes due, or null;
 --     paused: JSON [queue, …], of all that are;
+--     bounds: as limits.sql;
 --     lines: JSON, for each queue and lane [parked, ready, suspects], each [[rank, id as hex], …]; ready in order
 --         of rank, parked those of the session's tasks;
 --     contended: whether something is ready in a queue and lane where others had locked all of it.
@@ -57,6 +58,7 @@ SELECT
     )::integer AS moving,
     (SELECT min((SELECT min(d.at) FROM noria.due AS d WHERE d.queue = w.queue)) FROM want AS w) AS next_due,
     (SELECT coalesce(json_agg(queue), '[]') FROM noria.pauses WHERE until IS NULL OR until > $3::bigint) AS paused,
+    (SELECT coalesce(json_agg(json_build_array(queue, newest, ageing, max_age, max_length, concurrency)), '[]') FROM noria.limits) AS bounds,
     coalesce(json_agg(json_build_array(
         coalesce(parked, '[]'), coalesce(ready, '[]'),
         (coalesce(suspects::jsonb, '[]') || coalesce(parked_suspects::jsonb, '[]'))::json

@@ -1,7 +1,8 @@
--- Store new jobs; those whose id is stored, or whose unique key a live job has, are left out.
+-- Store new jobs; those whose id is stored, or whose unique key a live job has, are left out, and so are those of queues
+-- whose limits make a difference to them, unless they follow these already.
 -- In: 1 JSON [[id, state, queue, task, lane, rank, priority, due, attempts, crash_budget, codec, body as text,
 --     body as hex, reply, unique_key, extras, keep, expires, deadline, lapse], …], ids as hex; what is missing at the
---     end of a row is null. 2 now.
+--     end of a row is null. 2 now; 3 whether they follow the limits of their queues.
 -- Out: one row, nothing if all are stored, else JSON [id as hex, …] of those that are.
 -- Locks: the new rows; it waits for others that are storing the same id or key.
 -- Safe to repeat: yes; the second time every id is taken.
@@ -25,6 +26,10 @@ WITH given AS MATERIALIZED (
         CASE WHEN extras LIKE '%"correlation_id"%' THEN nullif(noria.peek(extras, 'correlation_id'), '') END,
         keep, expires, deadline, lapse, $2::bigint
     FROM given
+    WHERE $3::boolean OR queue <> ALL (ARRAY(
+        SELECT l.queue FROM noria.limits AS l
+        WHERE l.newest > 0 OR coalesce(l.ageing, l.max_age, l.max_length) IS NOT NULL
+    ))
     ON CONFLICT DO NOTHING
     RETURNING id, state, queue, lane, rank, due
 ), ready AS (

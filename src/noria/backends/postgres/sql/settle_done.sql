@@ -7,7 +7,8 @@
 --     homes: JSON [[queue, task, 1 if erased, n], …] of those that were done;
 --     replies: JSON [[place from 1, channel], …] of those whose outcome somebody waits for;
 --     misses: JSON [[place from 1, 2 if it was ended before by this session, else 0], …] of those that were not done;
---     kept: how many records of ended jobs there were; stale: whether some of them may go.
+--     kept: how many records of ended jobs there were; stale: whether some of them may go;
+--     bounds: as limits.sql.
 -- Locks: the session, so that its end waits; then the jobs; and, shared, reply channels on which nobody hears.
 -- Safe to repeat: yes; only a start that this session holds is changed.
 WITH alive AS MATERIALIZED (
@@ -60,4 +61,5 @@ SELECT
     ) AS misses,
     (SELECT coalesce(sum(CASE state WHEN -1 THEN -n ELSE n END), 0)::bigint FROM noria.counts
         WHERE state >= 10 OR state = -1) AS kept,
-    EXISTS (SELECT 1 FROM noria.kept WHERE kind = 0 AND at <= $3::bigint)::integer AS stale
+    EXISTS (SELECT 1 FROM noria.kept WHERE kind = 0 AND at <= $3::bigint)::integer AS stale,
+    (SELECT coalesce(json_agg(json_build_array(queue, newest, ageing, max_age, max_length, concurrency)), '[]') FROM noria.limits) AS bounds

@@ -3,6 +3,7 @@
 -- Out: one row
 --     alive: whether the session is open;
 --     worker: the label of its worker;
+--     bounds: as limits.sql;
 --     items: JSON [Running, …] in the same order (see rows.py).
 -- Locks: the session, so that its end waits; then the jobs that it holds, in the order of their ids.
 -- Safe to repeat: yes.
@@ -23,6 +24,7 @@ WITH alive AS MATERIALIZED (
 SELECT
     EXISTS (SELECT 1 FROM alive)::integer AS alive,
     (SELECT worker FROM noria.sessions WHERE session = $2::bigint) AS worker,
+    (SELECT coalesce(json_agg(json_build_array(queue, newest, ageing, max_age, max_length, concurrency)), '[]') FROM noria.limits) AS bounds,
     coalesce(json_agg(CASE
         WHEN r.id IS NULL THEN json_build_array(noria.fence(a.id, $2::bigint, a.starts), a.hex, a.starts)
         ELSE json_build_array(
