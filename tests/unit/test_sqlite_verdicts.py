@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from noria.backends.ends import storable
+from noria.backends.sql.bounds import Bounds
 from noria.backends.sql.rows import HELD, Running
 from noria.backends.sql.verdicts import respecting_cancel, row_after
 from noria.backends.sqlite.settings import Settings
@@ -31,7 +32,7 @@ def running(**fields: Any) -> Running:
 
 
 def after(end: End, **fields: Any) -> dict[str, Any]:
-    row = row_after(end, running(**fields), now=NOW, settings=SETTINGS, session=9, worker="w", began=1.5)
+    row = row_after(end, running(**fields), Bounds("q"), now=NOW, settings=SETTINGS, session=9, worker="w", began=1.5)
     return dict(zip(COLUMNS, row, strict=True))
 
 
