@@ -49,17 +49,13 @@ def reasons_of(record: Record, scene: Scene) -> list[Reason]:
     return found
 
 
-def lapsed(record: Record, now: float, too_old: float | None = None) -> bool:
-    """Whether the time of a job that does not run is over, so that the next sweep ends it as expired.
-
-    Args:
-        too_old: when it is older than its queue allows, if that is so one day.
-    """
+def lapsed(record: Record, now: float) -> bool:
+    """Whether the time of a job that does not run is over, so that the next sweep ends it as expired."""
     if record.state not in EDITABLE:
         return False
     tally = record.tally
     begun = tally.spent + tally.crashes + tally.snoozes > 0
-    ends = (record.deadline, None if begun else record.expires, None if begun else too_old)
+    ends = (record.deadline, None if begun else record.expires)
     return any(end is not None and end <= now for end in ends)
 
 
