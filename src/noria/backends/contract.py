@@ -79,8 +79,13 @@ class Queue(Protocol):
         """Enqueue jobs.
 
         On return: every created job is durable and will end in exactly one recorded outcome. A job whose id is
-        stored, or whose unique key a live job of the same task has, is not stored again: its receipt names the
-        job that stands for it. Two jobs of one call with the same unique key: the first is created.
+        stored, or whose unique key another job of the same task holds, is not stored again: its receipt names the
+        job that stands for it, unless its claim wants something else, which is done in the same step if the holder
+        waits, and for other arguments if it was never leased; else the holder stands. Jobs of one call with the same
+        unique key meet each other in their order, as if they were pushed one after the other.
+        A key is held while its job is live or, as its claim says, until its first lease, or for some seconds, and no
+        longer than its record is kept. A job that was replaced ends as cancelled, with the id of the new one in its
+        failure. To which job another was added is remembered for a while, by which repeated pushes are recognised.
         A queue with a `max_length` takes no more than fit, of one call or of many at once: the receipts of the others
         are rejected and `full`. Jobs that stand already, or are `admitted`, are not refused.
         `docs` are written in the same step as the jobs are stored, as by `Board.write`; also if other jobs stand for

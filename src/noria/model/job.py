@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from noria.ids import Id
 from noria.model.backoff import Backoff
+from noria.model.claim import Claim
 from noria.model.limits import AGEING, ATTEMPTS, CRASH_BUDGET
 from noria.model.outcome import Failure, Outcome, Tally
 from noria.model.state import State
@@ -63,7 +64,8 @@ class NewJob(Struct, frozen=True, kw_only=True, gc=False):
         expires: the time by which it must have started.
         deadline: the time by which it must have ended, over all attempts.
         attempts, crash_budget: how often it may fail, and how often its process may die.
-        unique: at most one live job of this task has this key.
+        unique: at most one job of this task has this key at a time: while it is live, unless its claim says otherwise.
+        claim: how it has its key; None, the usual way.
         keep: seconds to keep the record after success; 0 erases it at success, None leaves it to the backend.
         reply: the channel of whoever waits for it, if somebody does from the start.
         admitted: store it also if its queue is full: it follows from what was accepted before.
@@ -83,6 +85,7 @@ class NewJob(Struct, frozen=True, kw_only=True, gc=False):
     attempts: int = ATTEMPTS
     crash_budget: int = CRASH_BUDGET
     unique: str | None = None
+    claim: Claim | None = None
     keep: float | None = None
     reply: str | None = None
     admitted: bool = False
@@ -94,13 +97,17 @@ class Receipt(Struct, frozen=True, gc=False):
 
     Attributes:
         status: "created"; "existing": nothing was stored, `id` is the job that stands for it;
+            "replaced": it was stored, and the job that waited with its unique key was cancelled;
+            "updated", "merged": `id` is the job that waits with its unique key, and now has its arguments and its time,
+            or the items of its list as well;
             "rejected": nothing was stored, `why` says the reason.
         id: the id of the job that now exists.
-        why: "id" or "unique" for existing, a sentence for rejected, "" for created.
+        why: "id" or "unique" for existing, "unique" for updated and merged, the id of the other job as hex for
+            replaced, a sentence for rejected, "" for created.
         full: it is rejected because its queue is full; it may fit later.
     """
 
-    status: Literal["created", "existing", "rejected"]
+    status: Literal["created", "existing", "replaced", "updated", "merged", "rejected"]
     id: Id
     why: str = ""
     full: bool = False

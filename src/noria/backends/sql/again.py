@@ -22,6 +22,7 @@ def retry(work: Transaction, rows: Sequence[Altering], change: Change) -> Answer
     keys: set[tuple[str, str]] = set()
     after = State.SCHEDULED if change.delay > 0 else State.QUEUED
     asked = changed(change)
+    free = _release(work, rows)
     for row in rows:
         if row.id in answers:
             continue
@@ -30,7 +31,7 @@ def retry(work: Transaction, rows: Sequence[Altering], change: Change) -> Answer
             answers[row.id] = done(row.state)
         elif row.state and not can(State(row.state), "operator retry"):
             answers[row.id] = refused(row)
-        elif row.state and (row.key_taken or key in keys):
+        elif row.state and ((row.holder is not None and row.holder[0] not in free) or key in keys):
             answers[row.id] = Altered("conflict", State(row.state))
         elif row.state:
             again[row.id] = row
@@ -38,6 +39,16 @@ def retry(work: Transaction, rows: Sequence[Altering], change: Change) -> Answer
             keys |= set() if key is None else {key}
     _queue_again(work, list(again.values()), after, change)
     return answers
+
+
+def _release(work: Transaction, rows: Sequence[Altering]) -> set[str]:
+    """Have jobs whose time with a key is over hold it no more; says which."""
+    free = {
+        holder for row in rows if row.holder for holder, until in (row.holder,) if until and until <= work.now
+    }
+    if free:
+        work.run("push_release", encode(sorted(free)))
+    return free
 
 
 def _queue_again(work: Transaction, rows: Sequence[Altering], after: State, change: Change) -> None:

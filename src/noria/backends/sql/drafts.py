@@ -6,13 +6,14 @@ options. Only what differs from that is looked at closer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
 from noria.backends.sql.bounds import Bounds
 from noria.backends.sql.rows import Bytes, encode, from_bytes, write_extras
 from noria.backends.sql.settings import Settings
 from noria.backends.units import earlier, millis, millis_or_none
+from noria.ids import Id
 from noria.model.job import NO_EXTRAS, NewJob, Receipt, rank
 from noria.model.limits import MAX_PRIORITY
 from noria.model.state import State
@@ -31,8 +32,12 @@ BODY: Final = 11
 EXPIRES: Final = 17
 DEADLINE: Final = 18
 LAPSE: Final = 19
+KEY: Final = 14
 
 _QUEUED, _SCHEDULED = int(State.QUEUED), int(State.SCHEDULED)
+GIVEN_UP: Final = -1
+"""In the place of the time until which a key is held: it is not. NULL is as long as the job lives, 0 until it starts."""
+
 _FURTHEST: Final = 1 << 53
 _MOST: Final = 1 << 31
 _NUL: Final = "\\u0000"
@@ -51,9 +56,12 @@ class Drafts:
         large: places of jobs whose bodies are too large for a row; it gets a key by `give_keys`.
         rooms: for each queue of bounded length that was looked at, how many more jobs it may have.
         regarded: all of them follow the limits of their queues already.
+        claims: places of jobs that have their unique keys in a way of their own.
+        given_up: for jobs that have given up their keys to later ones of the same call before they are stored, by
+            their places: which of these is stored in their stead, if they are to be cancelled.
     """
 
-    def __init__(self, jobs: Sequence[NewJob], now: int, settings: Settings) -> None:
+    def __init__(self, jobs: list[NewJob], now: int, settings: Settings) -> None:
         self.jobs = jobs
         self.now = now
         self._text: str | None = None
@@ -61,9 +69,11 @@ class Drafts:
         self.regarded = False
         self.rows: list[Row | None] = []
         self.receipts = [Receipt("created", job.id) for job in jobs]
-        most = settings.max_body
-        inline = most if settings.spill is None else settings.spill
+        self._most = most = settings.max_body
+        self._inline = inline = most if settings.spill is None else settings.spill
         self.large = [index for index, job in enumerate(jobs) if inline < len(job.body) <= most]
+        self.claims = [index for index, job in enumerate(jobs) if job.claim is not None]
+        self.given_up: dict[int, Id | None] = {}
         for index, job in enumerate(jobs):
             try:
                 self.rows.append(_row(job, now, inline, most))
@@ -103,6 +113,35 @@ class Drafts:
         self.rows[index] = None
         self.receipts[index] = receipt
         self._text = None
+
+    def change(self, index: int, job: NewJob) -> None:
+        """Store this job in the stead of one that has a row, and its id."""
+        self.jobs[index] = job
+        self.rows[index] = _row(job, self.now, self._inline, self._most)
+        self.large = [place for place in self.large if place != index]
+        if len(job.body) > self._inline:
+            self.large.append(index)
+        self._text = None
+
+    def give_up(self, index: int, successor: Id | None) -> None:
+        """Store a job without its key, which a later one has; it is written back as one that it holds no more."""
+        row = self.rows[index]
+        assert row is not None, "only one that is to be stored holds a key"
+        self.rows[index] = (*row[:KEY], None, *row[KEY + 1 :])
+        self.given_up[index] = successor
+        self._text = None
+
+    def holds(self) -> list[tuple[str, str | None, int]]:
+        """What `push_holds.sql` has to add to rows that are stored: for how long they hold their keys."""
+        found = [
+            (self.jobs[index].id.hex(), None, hold)
+            for index in self.claims
+            if self.rows[index] is not None and index not in self.given_up
+            if (hold := _hold(self.jobs[index], self.now)) is not None
+        ]
+        return found + [
+            (self.jobs[index].id.hex(), self.jobs[index].unique, GIVEN_UP) for index in self.given_up
+        ]
 
     def as_json(self) -> str:
         """The rows, as `push.sql` takes them; what JSON or SQL cannot carry is rejected on the way."""
@@ -185,12 +224,23 @@ def _rank(job: NewJob, due: int) -> int:
     return rank(due / 1000, job.priority)
 
 
+def _hold(job: NewJob, now: int) -> int | None:
+    claim = job.claim
+    if claim is None or job.unique is None:
+        return None
+    if claim.within is not None:
+        return now + millis(claim.within)
+    return 0 if claim.until_start else None
+
+
 def _tail(job: NewJob, hex: str | None) -> Row:
     expires, deadline, keep = (
         millis_or_none(job.expires),
         millis_or_none(job.deadline),
         millis_or_none(job.keep),
     )
+    if job.claim is not None and not 0 <= (job.claim.within or 0) < _FURTHEST / 2000:
+        raise ValueError("its unique key is to be held for longer than any clock can tell")
     if max(abs(expires or 0), abs(deadline or 0), abs(keep or 0)) > _FURTHEST:
         raise ValueError("one of its times is too far away")
     return (

@@ -8,6 +8,7 @@ import apsw
 
 from noria.backends.sql import blobs, transaction
 from noria.backends.sql.drafts import Drafts
+from noria.backends.sql.holders import conclude
 from noria.backends.sql.settings import Settings
 from noria.backends.sql.taken import stand_back
 from noria.backends.sqlite.patterns import Patterns
@@ -44,5 +45,9 @@ class Transaction(transaction.Transaction):
             self.run("push", drafts.as_json(), self.now)
         except apsw.ConstraintError:
             stand_back(self, drafts)
+            if drafts.large:
+                # What stood back may have taken keys, and given bodies to others.
+                drafts.give_keys(blobs.keys(self))
             self.run("push", drafts.as_json(), self.now)
         blobs.store(self, drafts.bodies())
+        conclude(self, drafts)

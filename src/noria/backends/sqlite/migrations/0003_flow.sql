@@ -13,3 +13,9 @@ CREATE TABLE limits (
     max_length INTEGER,
     concurrency INTEGER
 ) STRICT, WITHOUT ROWID;
+-- Unique keys: for how long a job holds its own. NULL: as long as it lives; 0: until its first lease; a time: until
+-- then, whatever becomes of the job, until somebody who finds the time over writes -1; -1: it holds it no more.
+ALTER TABLE jobs ADD COLUMN hold INTEGER;
+DROP INDEX live_unique;
+CREATE UNIQUE INDEX live_unique ON jobs (task, unique_key) WHERE unique_key IS NOT NULL
+    AND CASE WHEN hold > 0 THEN state < 20 ELSE state < 10 AND (hold IS NULL OR hold = 0 AND starts = 0) END;

@@ -1,13 +1,11 @@
--- Which of these ids are stored, and which live jobs have these unique keys.
+-- Which of these ids are stored, and which jobs hold these unique keys.
 -- In: 1 JSON [[id, task, unique_key or null], …], ids as hex.
--- Out: one row, JSON [[1 if the id is stored, id of the live job with the key or null], …] in the same order.
+-- Out: one row, JSON [Taken, …] in the same order (see taken.py).
 -- Locks: reads only; the write transaction it runs in keeps the answer true.
 -- Safe to repeat: yes.
-SELECT json_group_array(json_array(
-    EXISTS (SELECT 1 FROM jobs WHERE id = unhex(e.value ->> 0)),
-    CASE WHEN e.value ->> 2 IS NOT NULL THEN (
-        SELECT hex(id) FROM jobs INDEXED BY live_unique
-        WHERE task = e.value ->> 1 AND unique_key = e.value ->> 2 AND unique_key IS NOT NULL AND state < 10
-    ) END
-))
+SELECT json_group_array(json_array(s.id IS NOT NULL, CASE s.state WHEN 20 THEN s.body END, nullif(hex(k.id), ''), k.hold))
 FROM jsonb_each(?1) AS e
+LEFT JOIN jobs AS s ON s.id = unhex(e.value ->> 0)
+LEFT JOIN jobs AS k INDEXED BY live_unique ON k.task = e.value ->> 1 AND k.unique_key = e.value ->> 2
+    AND k.unique_key IS NOT NULL
+    AND CASE WHEN k.hold > 0 THEN k.state < 20 ELSE k.state < 10 AND (k.hold IS NULL OR k.hold = 0 AND k.starts = 0) END
