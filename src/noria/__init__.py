@@ -27,6 +27,7 @@ from noria.errors import (
     ConfigError,
     Conflict,
     Control,
+    DuplicateJob,
     Fail,
     InvalidArguments,
     InvalidInput,
@@ -55,6 +56,7 @@ from noria.errors import (
 )
 from noria.model.backoff import Backoff
 from noria.model.reason import Reason
+from noria.model.unique import Unique
 from noria.worker import Exit, Worker, WorkerSettings
 from noria.worker.context import Context, Stopped
 
@@ -74,6 +76,7 @@ __all__ = [
     "Dealt",
     "Depends",
     "Draft",
+    "DuplicateJob",
     "Enqueuer",
     "Exit",
     "Fail",
@@ -111,6 +114,7 @@ __all__ = [
     "TaskFunction",
     "TooLarge",
     "Unavailable",
+    "Unique",
     "Unknown",
     "UnknownTask",
     "WaitTimeout",

@@ -105,6 +105,17 @@ class QueueFull(NoriaError):
         self.job_ids = job_ids
 
 
+class DuplicateJob(NoriaError):
+    """Another job has the unique key, and it was asked for that this be an error; nothing was stored.
+
+    `job_id` is the id of the job that has the key.
+    """
+
+    def __init__(self, message: str, *, job_id: str = "") -> None:
+        super().__init__(message)
+        self.job_id = job_id
+
+
 class NotRunning(NoriaError, RuntimeError):
     """The application or backend is not open: use `async with app:` first."""
 

@@ -71,7 +71,9 @@ async def test_a_later_start_does_not_take_the_key_back(store: Store, stop: Stat
 
 
 @pytest.mark.parametrize("way", ["cancelled", "expired"])
-async def test_a_key_that_is_held_until_the_start_is_free_if_there_will_be_none(store: Store, way: str) -> None:
+async def test_a_key_that_is_held_until_the_start_is_free_if_there_will_be_none(
+    store: Store, way: str
+) -> None:
     id = await one(store, unique="k", claim=QUEUED, expires=store.clock.wall() + 30)
     if way == "cancelled":
         await store.alter([id], Change(kind="cancel"))
@@ -263,7 +265,12 @@ async def test_a_job_that_waits_gets_the_last_arguments_and_their_time(store: St
 
     assert await push(store, last) == Receipt("updated", first.id, "unique")
     found = await record(store, first.id, Parts.BODY)
-    assert (found.body, found.codec, found.priority, found.expires) == (b'["new"]', "msgpack", 3, last.expires)
+    assert (found.body, found.codec, found.priority, found.expires) == (
+        b'["new"]',
+        "msgpack",
+        3,
+        last.expires,
+    )
     assert found.due == pytest.approx(store.clock.wall() + 10)
     assert await store.get([last.id]) == [None]
 
@@ -476,11 +483,15 @@ async def test_another_task_with_the_key_is_left_alone(store: Store, claim: Clai
 
 
 @pytest.mark.parametrize("claim", [QUEUED, Claim(within=60.0)], ids=["queued", "within"])
-async def test_fifty_producers_of_a_hundred_claimed_keys_create_each_key_once(store: Store, claim: Claim) -> None:
+async def test_fifty_producers_of_a_hundred_claimed_keys_create_each_key_once(
+    store: Store, claim: Claim
+) -> None:
     others = [store, *[await store.join() for _ in range(2)]]
     jobs = [[new(store, unique=f"key {key}", claim=claim) for key in range(100)] for _ in range(50)]
 
-    told = await asyncio.gather(*(process.push(each) for process, each in zip(cycle(others), jobs, strict=False)))
+    told = await asyncio.gather(
+        *(process.push(each) for process, each in zip(cycle(others), jobs, strict=False))
+    )
 
     assert Counter(r.status for receipts in told for r in receipts) == {"created": 100, "existing": 4_900}
     for key in range(100):
@@ -494,14 +505,18 @@ async def test_what_many_producers_append_is_there_once(store: Store) -> None:
     await asyncio.gather(*(process.push(each) for process, each in zip(cycle(others), jobs, strict=False)))
 
     [lease] = await take_all(store, await worker(store))
-    assert sorted(msgspec.json.decode(lease.body)["rows"]) == sorted(100 * n + m for n in range(30) for m in range(10))
+    assert sorted(msgspec.json.decode(lease.body)["rows"]) == sorted(
+        100 * n + m for n in range(30) for m in range(10)
+    )
 
 
 async def test_of_many_that_replace_each_other_one_is_left(store: Store) -> None:
     others = [store, *[await store.join() for _ in range(2)]]
     jobs = [[keyed(store, REPLACE) for _ in range(4)] for _ in range(15)]
 
-    told = await asyncio.gather(*(process.push(each) for process, each in zip(cycle(others), jobs, strict=False)))
+    told = await asyncio.gather(
+        *(process.push(each) for process, each in zip(cycle(others), jobs, strict=False))
+    )
 
     assert Counter(r.status for receipts in told for r in receipts) == {"created": 1, "replaced": 59}
     assert len(await take_all(store, await worker(store))) == 1

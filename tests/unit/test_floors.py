@@ -27,6 +27,7 @@ FLOORS = {
     "noria.backends.hearing": 2,
     "noria.backends.bells": 2,
     "noria.backends.bus": 2,
+    "noria.backends.claims": 2,
     "noria.backends.docs": 2,
     "noria.backends.ends": 2,
     "noria.backends.stories": 2,

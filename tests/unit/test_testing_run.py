@@ -236,6 +236,7 @@ async def test_what_was_enqueued_can_be_asked(shop: Shop) -> None:
         first, second, *inner = t.enqueued(shop.note)
         assert first == Enqueued(
             job_id=job.id, task="note", queue="default", arguments={"what": "a", "seconds": 0.0}, created=True,
+            how="created",
             due=NOON + timedelta(seconds=60), delay=60, priority=3, unique="u", tags=("x",), correlation_id="",
         )  # fmt: skip
         assert (second.job_id, second.created, again.id) == (job.id, False, job.id)

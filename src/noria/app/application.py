@@ -277,7 +277,7 @@ class Noria:
         Raises:
             InvalidInput: the id is not a UUID.
         """
-        return Job(ids.from_text(id), self._links, self._home.clock, decode_anything, created=False)
+        return Job(ids.from_text(id), self._links, self._home.clock, decode_anything)
 
     # -- workers -------------------------------------------------------------------------------------------
 

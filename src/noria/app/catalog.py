@@ -20,6 +20,7 @@ from noria.errors import BackendError, Conflict
 from noria.model.backoff import Backoff
 from noria.model.limits import MAX_DOC
 from noria.model.task import Executor, TaskDef
+from noria.model.unique import Unique
 from noria.worker.worker import Lifespan
 
 log = logging.getLogger("noria.app")
@@ -39,7 +40,7 @@ class TaskSheet(Struct, frozen=True, kw_only=True):
     """A task as others know it.
 
     Attributes:
-        name, queue, priority, attempts, crash_budget, timeout, keep, tags, executor: as in `TaskDef`.
+        name, queue, priority, attempts, crash_budget, timeout, keep, tags, executor, unique: as in `TaskDef`.
         retry: the waits between attempts.
         description: for people.
         safe: whether its jobs change nothing, so that they may be made by GET.
@@ -62,6 +63,7 @@ class TaskSheet(Struct, frozen=True, kw_only=True):
     positional: tuple[str, ...]
     args_schema: Raw
     result_schema: Raw
+    unique: Unique | None = None
 
 
 def sheet_of(task: TaskDef, signature: Signature) -> TaskSheet:
@@ -82,6 +84,7 @@ def sheet_of(task: TaskDef, signature: Signature) -> TaskSheet:
         positional=signature.shape.__struct_fields__[: signature.by_position],
         args_schema=_schema(signature.shape, task.name),
         result_schema=_schema(signature.returns, task.name),
+        unique=task.unique,
     )
 
 

@@ -11,6 +11,7 @@ from noria.errors import InvalidInput, InvalidOption, shown
 from noria.model.backoff import Backoff
 from noria.model.limits import MAX_DELAY
 from noria.model.names import MAX_KEY, MAX_TAG, MAX_TAGS, check_name, check_text
+from noria.model.unique import Unique
 
 T = TypeVar("T")
 
@@ -114,6 +115,18 @@ def backoff_without_code(name: str, value: Any) -> Backoff:
 def key(name: str, value: Any) -> str:
     """Text to compare jobs by."""
     return check_text(name, value, MAX_KEY)
+
+
+def unique(name: str, value: Any) -> str | Unique | None:
+    """A unique key, or how a job is unique; None: not at all."""
+    return value if value is None or isinstance(value, Unique) else key(name, value)
+
+
+def unique_of_task(name: str, value: Any) -> Unique | None:
+    """How the jobs of a task are unique."""
+    if value is None or isinstance(value, Unique):
+        return value
+    raise refusal(name, "a Unique, such as Unique(by='order_id'), or None", value)
 
 
 def tags(name: str, value: Any) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from noria.app.options import TASK_CHECKS, TaskOptions, check_options
 from noria.app.providers import Reader
 from noria.app.signature import read_signature
 from noria.app.task import Defined, TaskFunction
+from noria.app.uniqueness import check_arguments
 from noria.errors import InvalidName, TaskDefinitionError
 from noria.model.backoff import Backoff
 from noria.model.limits import ATTEMPTS, CRASH_BUDGET
@@ -123,6 +124,7 @@ def define(function: Callable[..., Any], options: Mapping[str, Any]) -> Defined:
         unpack=binding.unpack,
         pack_result=binding.pack_result,
         tags=options.get("tags", ()),
+        unique=check_arguments(name, options.get("unique"), signature.shape.__struct_fields__),
     )
     return Defined(definition, binding, signature.needs)
 

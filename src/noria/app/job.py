@@ -15,10 +15,12 @@ from noria.app.explain import explain, reasons_of
 from noria.app.link import Links
 from noria.app.scene import Scene, look_around
 from noria.app.status import JobStatus, StateWord, status_of
+from noria.app.uniqueness import duplicate
 from noria.backends.contract import Change, Parts
 from noria.clock import Clock
 from noria.errors import JobNotFound
 from noria.ids import Id
+from noria.model.claim import NEW, Enqueued
 from noria.model.job import NewJob, Receipt, Record
 from noria.model.reason import Reason
 
@@ -33,18 +35,27 @@ class Job(Generic[T_co]):
     backend does not answer, and `JobNotFound` if it holds no such job (any more).
 
     Attributes:
-        created: whether the call that gave this object stored the job. False: another job of the same id or
-            unique key stands for it, or the job was only looked up.
+        enqueued: what the call that gave this object has done: "created": it stored the job; "existing": another job
+            of the same id or unique key stands for it, or the job was only looked up; and, if a `Unique` says so,
+            "replaced": it stored the job, and cancelled the one that had the key; "updated": this job waits, and has
+            the arguments and the time of that call; "merged": this job waits, and has the items of its list as well.
     """
 
-    __slots__ = ("_clock", "_decode", "_id", "_links", "created")
+    __slots__ = ("_clock", "_decode", "_id", "_links", "enqueued")
 
-    def __init__(self, id: Id, links: Links, clock: Clock, decode: DecodeResult, *, created: bool) -> None:
+    def __init__(
+        self, id: Id, links: Links, clock: Clock, decode: DecodeResult, enqueued: Enqueued = "existing"
+    ) -> None:
         self._id = id
         self._links = links
         self._clock = clock
         self._decode = decode
-        self.created = created
+        self.enqueued: Enqueued = enqueued
+
+    @property
+    def created(self) -> bool:
+        """Whether the call that gave this object stored the job: it was created, or has replaced another one."""
+        return self.enqueued in NEW
 
     @property
     def id(self) -> str:
@@ -150,5 +161,13 @@ class Draft(Struct, Generic[T], frozen=True, eq=False, gc=False):
         return ids.to_text(self.new.id)
 
     def job(self, receipt: Receipt) -> Job[T]:
-        """The job that the backend now holds for this draft."""
-        return Job(receipt.id, self.links, self.clock, self.decode, created=receipt.status == "created")
+        """The job that the backend now holds for this draft.
+
+        Raises:
+            DuplicateJob: another one has its unique key, and that was to be an error.
+        """
+        assert receipt.status != "rejected", "that was raised"
+        claim = self.new.claim
+        if claim is not None and claim.on_conflict == "reject" and receipt.why == "unique":
+            raise duplicate(self.new, receipt.id)
+        return Job(receipt.id, self.links, self.clock, self.decode, receipt.status)

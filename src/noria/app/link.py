@@ -16,6 +16,7 @@ from noria.app.outcomes import Outcomes
 from noria.backends.contract import Backend, DocWrite, Joins
 from noria.clock import Clock
 from noria.errors import ConfigError, Conflict, InvalidInput, NotRunning, QueueFull
+from noria.model.claim import NEW
 from noria.model.job import NewJob, Receipt
 from noria.model.limits import MAX_BATCH, POLL
 from noria.worker import Worker
@@ -124,7 +125,7 @@ class Link:
             Conflict: a document has another version; nothing was done. And as `push`.
         """
         receipts = await self.push(self.outcomes.expect((job,)), docs)
-        if receipts[0].status != "created":
+        if receipts[0].status not in NEW:
             # Another channel, or none, is in the job that stands for it, and it may have ended long ago.
             self.outcomes.unexpect(job.id)
         return receipts

@@ -11,6 +11,7 @@ from uuid import UUID
 from noria.app import checks
 from noria.errors import InvalidOption, shown
 from noria.model.backoff import Backoff
+from noria.model.unique import Unique
 
 _LONGEST: Final = 200
 """Characters of a wrong name that are compared: comparing takes time that grows with their number."""
@@ -46,6 +47,8 @@ class TaskOptions(TypedDict, total=False):
     """Words to find its jobs by: at most 16, of at most 64 characters."""
     safe: bool
     """Its jobs change nothing, so that `GET /v1/call/TASK` may make them; False if left out."""
+    unique: Unique | None
+    """How its jobs are unique, such as `Unique(by="order_id", within=60)`; not at all if left out."""
     executor: Literal["async", "thread", "process"]
     """Where it runs; "async" for `async def`, "thread" for `def` if left out; "process" for a `def` on its own."""
 
@@ -75,8 +78,9 @@ class JobOptions(TypedDict, total=False):
     """Seconds that one attempt may take."""
     retry: Backoff
     """The waits between attempts; without `never`, since a job carries no code."""
-    unique: str
-    """While a job of this task with the same key is live, enqueueing gives that job and stores none."""
+    unique: str | Unique | None
+    """While a job of this task with the same key is live, enqueueing gives that job and stores none; a `Unique` says
+    more. None: it is not unique, whatever its task says."""
     keep: float | None
     """Seconds to keep its record after success; 0 erases it at once; None leaves it to the backend."""
     tags: tuple[str, ...] | list[str]
@@ -169,6 +173,7 @@ TASK_CHECKS: Final[Checks] = {
     "retry": checks.backoff,
     "safe": checks.flag,
     "executor": checks.executor,
+    "unique": checks.unique_of_task,
 }
 
 JOB_CHECKS: Final[Checks] = {
@@ -180,6 +185,6 @@ JOB_CHECKS: Final[Checks] = {
     "deadline": _moment_or_seconds,
     "timeout": checks.seconds(checks.SHORTEST),
     "retry": checks.backoff_without_code,
-    "unique": checks.key,
+    "unique": checks.unique,
     "correlation_id": checks.key,
 }

@@ -14,6 +14,7 @@ from noria.errors import InvalidOption
 from noria.ids import Id, IdSource
 from noria.model.job import NO_EXTRAS, Extras, NewJob
 from noria.model.task import LANES, Executor
+from noria.model.unique import Unique
 
 _USUAL: Final = {each.name: each.default for each in fields(NewJob)}
 """What `NewJob` takes when nothing is said; not to say it makes a job in a quarter of the time."""
@@ -40,6 +41,8 @@ class Defaults(Protocol):
     def keep(self) -> float | None: ...
     @property
     def tags(self) -> tuple[str, ...]: ...
+    @property
+    def unique(self) -> Unique | None: ...
 
 
 class Plan:
@@ -48,14 +51,18 @@ class Plan:
     Args:
         fixed: fields of `NewJob` that are the same for each of them.
         until: `expires` and `deadline`, if they are counted from the time at which a job is made.
+        unique: how each of them is unique, if its key is made of its arguments.
     """
 
-    __slots__ = ("_fixed", "_id", "_until")
+    __slots__ = ("_fixed", "_id", "_unique", "_until")
 
-    def __init__(self, fixed: dict[str, Any], until: Mapping[str, Ahead], id: Id | None) -> None:
+    def __init__(
+        self, fixed: dict[str, Any], until: Mapping[str, Ahead], id: Id | None, unique: Unique | None = None
+    ) -> None:
         self._fixed = fixed
         self._until = until
         self._id = id
+        self._unique = unique
 
     @classmethod
     def of(cls, task: Defaults, options: Mapping[str, Any]) -> Plan:
@@ -75,16 +82,25 @@ class Plan:
         extras |= {name: given.pop(name) for name in _EXTRAS & given.keys()}
         if "crashes" in given:
             given["crash_budget"] = given.pop("crashes")
+        unique = given.pop("unique", task.unique)
+        if isinstance(unique, Unique):
+            given |= {"unique": unique.key or None, "claim": unique.claim}
+        elif unique is not None:
+            given["unique"] = unique
         fixed = {**_defaults(task), **given, "extras": Extras(**extras) if extras else NO_EXTRAS}
-        return cls({name: value for name, value in fixed.items() if value != _USUAL[name]}, until, id)
+        plain = {name: value for name, value in fixed.items() if value != _USUAL[name]}
+        return cls(plain, until, id, unique if isinstance(unique, Unique) and unique.by else None)
 
     def job(self, body: bytes, ids: IdSource, clock: Clock) -> NewJob:
         """A job with these arguments; a new one each time, unless the options name an id.
 
         Raises:
-            InvalidOption: it would have to start, or finish, before it may run.
+            InvalidOption: it would have to start, or finish, before it may run; or its unique key is made of an
+                argument that is not given.
         """
         job = NewJob(id=self._id or ids.next(), body=body, **self._fixed)
+        if self._unique is not None:
+            job = replace(job, unique=self._unique.key_of(body))
         if self._until:
             now = clock.wall()
             job = replace(job, **{name: now + ahead for name, ahead in self._until.items()})

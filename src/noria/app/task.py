@@ -16,6 +16,7 @@ from noria.app.options import JobOptions
 from noria.app.plan import Plan
 from noria.app.providers import Need
 from noria.app.signature import Signature
+from noria.app.uniqueness import check_arguments
 from noria.clock import Clock
 from noria.errors import NotRunning
 from noria.ids import Entropy, IdSource
@@ -33,6 +34,11 @@ class Defined(NamedTuple):
     definition: TaskDef
     binding: Binding
     needs: Mapping[str, Need]
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of the arguments."""
+        return self.binding.signature.shape.__struct_fields__
 
 
 @dataclass(slots=True, kw_only=True)
@@ -73,6 +79,7 @@ class Enqueuer(Generic[P, R]):
         self._seat = seat
         self._options = options
         plan = Plan.of(seat.defined.definition, options)
+        check_arguments(seat.defined.definition.name, options.get("unique"), seat.defined.fields)
         # An application that includes a router may change the name and the queue of its tasks.
         self._plan = plan if seat.home is not None else None
 
@@ -82,13 +89,14 @@ class Enqueuer(Generic[P, R]):
         Takes what the function takes, without its context.
 
         Returns:
-            the job; its `created` is False if a live job with the same `unique` key, or the same `id`, stands
-            for it.
+            the job; its `enqueued` says what was done: "created", or "existing" if a job with the same `unique` key, or
+            the same `id`, stands for it, or what else its `unique` asks for.
 
         Raises:
             InvalidArguments: the arguments do not fit the signature; `field` names the parameter.
             TooLarge: they are more than 1 MiB as JSON, or nested more than 64 levels deep.
             Conflict: the `id` is that of another task's job; nothing was stored.
+            DuplicateJob: another job has its unique key, and `unique` says that this is an error.
             NotRunning: the application is not open on this event loop.
             Unavailable: the backend could not be reached; nothing was stored.
             Unknown: the backend did not answer; the job may be stored. Enqueue a `job(...)` with

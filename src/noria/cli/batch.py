@@ -36,7 +36,7 @@ class Tally:
         parts = [f"{count(self.enqueued, 'job')} enqueued"]
         if self.existing:
             parts.append(
-                f"{self.existing:,} stood for by {'a live job' if self.existing == 1 else 'live jobs'}"
+                f"{self.existing:,} stood for by {'another job' if self.existing == 1 else 'other jobs'}"
             )
         if self.refused:
             parts.append(f"{count(self.refused, 'line')} refused")
@@ -72,7 +72,7 @@ def _count(out: Output, tally: Tally, number: int, stored: Stored) -> None:
         return
     tally.enqueued += stored.created
     tally.existing += not stored.created
-    _print(out, stored.id, created=stored.created)
+    _print(out, stored)
 
 
 def _refuse(out: Output, tally: Tally, number: int, why: object) -> None:
@@ -81,11 +81,11 @@ def _refuse(out: Output, tally: Tally, number: int, why: object) -> None:
         out.warn(f"line {number:,}: {why}")
 
 
-def _print(out: Output, id: str, *, created: bool) -> None:
+def _print(out: Output, stored: Stored) -> None:
     if out.json:
-        out.record({"id": id, "created": created})
+        out.record({"id": stored.id, "created": stored.created, "enqueued": stored.enqueued})
     else:
-        out.line(id)
+        out.line(stored.id)
 
 
 def _numbered(source: BinaryIO) -> Iterator[tuple[int, bytes]]:

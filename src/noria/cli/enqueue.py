@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import click
 
@@ -18,7 +18,9 @@ from noria.cli.moments import MOMENT, MOMENT_OR_SECONDS, WAITS
 from noria.cli.opening import opened_producer
 from noria.cli.output import Output
 from noria.cli.producer import Producer
+from noria.cli.uniqueness import unique_of, unique_options
 from noria.errors import InvalidInput, Unknown
+from noria.model.claim import Enqueued
 from noria.model.task import Arguments
 
 
@@ -32,7 +34,7 @@ from noria.model.task import Arguments
 @option("--deadline", type=MOMENT_OR_SECONDS, help="Finish by then, over all attempts: 2h, or a time.")
 @option("--priority", type=click.IntRange(-9, 9), help="-9 to 9; higher first.")
 @option("--queue", help="Another queue than the task's own.")
-@option("--unique", metavar="KEY", help="While a job with this key is live, it stands for this one.")
+@unique_options
 @option("--tag", "tags", multiple=True, metavar="WORD", help="A word to find it by; may repeat.")
 @option("--correlation", "correlation_id", metavar="ID", help="Your own id for what it belongs to.")
 @option("--attempts", type=int, help="How often it may fail.")
@@ -71,9 +73,18 @@ def enqueue(
         asyncio.run(run_one(flags, task, options, Given(words, args), wait, follow=follow))
 
 
+_SAID: Final[dict[Enqueued, str]] = {
+    "existing": "nothing was stored: job {id} stands for it, by its unique key or id",
+    "replaced": "job {id} is stored, and the one that waited with its unique key was cancelled",
+    "updated": "nothing was stored: job {id}, which waits with its unique key, now has its arguments and its time",
+    "merged": "nothing was stored: job {id}, which waits with its unique key, now has its items as well",
+}
+
+
 def options_of(*, tags: Sequence[str] = (), run_timeout: float | None = None, **given: Any) -> dict[str, Any]:
     """The job's options that were given, by the names that a task gives them."""
-    given = {**given, "timeout": run_timeout, "tags": tuple(tags) or None}
+    unique, given = unique_of(**given)
+    given = {**given, "unique": unique, "timeout": run_timeout, "tags": tuple(tags) or None}
     return {name: value for name, value in given.items() if value is not None}
 
 
@@ -125,13 +136,13 @@ async def run_one(
             if id := producer.id_of(draft):
                 out.warn(f"whether job {id} is stored is not known; noria jobs show {id} tells")
             raise
-        if not stored.created:
-            out.note(f"nothing was stored: job {stored.id} stands for it, by its unique key or id")
+        if stored.enqueued != "created":
+            out.note(_SAID[stored.enqueued].format(id=stored.id))
         if follow:
             await waiting.follow(out, producer, stored.id, wait, flags.timeout)
         elif wait is not None:
             await waiting.wait(out, producer, stored.id, wait)
         elif out.json:
-            out.record({"id": stored.id, "created": stored.created})
+            out.record({"id": stored.id, "created": stored.created, "enqueued": stored.enqueued})
         else:
             out.line(stored.id)

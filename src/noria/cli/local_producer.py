@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from noria import aio, ids
 from noria.aio import Crew
@@ -16,6 +17,7 @@ from noria.app.application import Noria
 from noria.app.job import Draft, Job
 from noria.app.signature import read_signature
 from noria.app.task import Enqueuer, TaskFunction
+from noria.app.uniqueness import duplicate
 from noria.cli import arguments
 from noria.cli.producer import Stored
 from noria.cli.target import answer, opened
@@ -56,15 +58,16 @@ class LocalProducer:
     async def enqueue(self, drafts: Sequence[Draft[Any]]) -> list[Stored]:
         """As `Producer`."""
         await self._opened()
-        jobs = await answer(self._app.enqueue_many(drafts), self._seconds)
-        return [Stored(job.id, job.created) for job in jobs]
+        # One that is refused must not hide what became of the others.
+        jobs = await answer(self._app.enqueue_many([_patient(draft) for draft in drafts]), self._seconds)
+        return [_stored(draft, job) for draft, job in zip(drafts, jobs, strict=True)]
 
     async def enqueue_one(self, draft: Draft[Any], wait: float | None) -> Stored:
         """As `Producer`."""
         await self._opened()
         [job] = await answer(self._app.enqueue_many([draft]), self._seconds)
         self._jobs[job.id] = job
-        return Stored(job.id, job.created)
+        return Stored(job.id, job.enqueued)
 
     async def value(self, id: str, seconds: float) -> Raw:
         """As `Producer`."""
@@ -101,6 +104,21 @@ class LocalProducer:
         if not self._open:
             await self._stack.enter_async_context(opened(self._app, self._seconds))
             self._open = True
+
+
+def _patient(draft: Draft[Any]) -> Draft[Any]:
+    """The draft as one for which another job may stand."""
+    claim = draft.new.claim
+    if claim is None or claim.on_conflict != "reject":
+        return draft
+    return replace(draft, new=replace(draft.new, claim=replace(claim, on_conflict="existing")))
+
+
+def _stored(draft: Draft[Any], job: Job[Any]) -> Stored:
+    claim = draft.new.claim
+    if claim is not None and claim.on_conflict == "reject" and not job.created and job.id != draft.id:
+        return Stored("", why=str(duplicate(draft.new, ids.from_text(job.id))))
+    return Stored(job.id, job.enqueued)
 
 
 def encoded(value: Any) -> Raw:

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from msgspec import Raw
 
+from noria.model.claim import NEW, Enqueued
 from noria.model.job import Record
 from noria.model.task import Arguments
 
@@ -18,13 +19,18 @@ class Stored(NamedTuple):
 
     Attributes:
         id: of the job that stands for it; empty if it was refused.
-        created: whether it was stored, and not another live job of its unique key found.
+        enqueued: what was done, as `Job.enqueued` says it.
         why: it was refused.
     """
 
     id: str
-    created: bool = True
+    enqueued: Enqueued = "created"
     why: str = ""
+
+    @property
+    def created(self) -> bool:
+        """Whether it was stored."""
+        return self.enqueued in NEW
 
 
 class Producer(Protocol[D]):

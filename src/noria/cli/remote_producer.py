@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast, get_args
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -15,10 +15,12 @@ from noria.cli.exits import NotAuthorised
 from noria.cli.peer import Page, Peer, quoted
 from noria.cli.producer import Stored
 from noria.cli.resources import Job, record_of
+from noria.cli.uniqueness import as_rest
 from noria.clock import SystemClock
 from noria.errors import InvalidArguments, JobNotFound, ResultGone, WaitTimeout
 from noria.front.requests import OPTIONS
 from noria.front.texts import from_text
+from noria.model.claim import Enqueued
 from noria.model.job import Record
 from noria.model.state import State
 from noria.model.task import Arguments
@@ -43,6 +45,7 @@ class Item(Struct):
 
     job_id: str = ""
     existing: bool = False
+    enqueued: Enqueued | UnsetType = UNSET
     error: dict[str, Any] | UnsetType = UNSET
 
 
@@ -132,8 +135,7 @@ class RemoteProducer:
         job = reply.read(Job)
         if wait is not None:
             self._note(job)
-        there = {"unique-conflict", "idempotent-replayed"} if "id" in draft.body else {"unique-conflict"}
-        return Stored(job.id, created=there.isdisjoint(reply.fields))
+        return Stored(job.id, _enqueued(reply.fields, named="id" in draft.body))
 
     async def value(self, id: str, seconds: float) -> Raw:
         """As `Producer`."""
@@ -184,9 +186,18 @@ class RemoteProducer:
             self._ended[job.id] = ending
 
 
+def _enqueued(fields: Mapping[str, str], *, named: bool) -> Enqueued:
+    """What a front has done, by the fields in the head of its answer."""
+    word = fields.get("unique-conflict", "created")
+    for known in get_args(Enqueued):
+        if known == word != "created":
+            return cast("Enqueued", known)
+    return "existing" if named and "idempotent-replayed" in fields else "created"
+
+
 def _stored(item: Item) -> Stored:
     if item.error is UNSET:
-        return Stored(item.job_id, not item.existing)
+        return Stored(item.job_id, item.enqueued or ("existing" if item.existing else "created"))
     return Stored("", why=str(item.error.get("detail", "refused")))
 
 
@@ -197,7 +208,7 @@ def _fields(options: Mapping[str, Any], now: float) -> dict[str, Any]:
         if isinstance(seconds := found.get(name), float):
             found[name] = datetime.fromtimestamp(now + seconds, UTC)
     if "unique" in found:
-        found["unique"] = {"key": found["unique"]}
+        found["unique"] = as_rest(found["unique"])
     if "tags" in found:
         found["tags"] = list(found["tags"])
     return found

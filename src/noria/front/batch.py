@@ -18,8 +18,9 @@ from noria.front.intake import Ticket
 from noria.front.problem import Problem, problem_of
 from noria.front.requests import ItemWanted
 from noria.front.route import Ask
-from noria.front.submit import accept, seen_by, taken, uncertain
+from noria.front.submit import STANDS, accept, seen_by, taken, uncertain
 from noria.ids import Id, to_text
+from noria.model.claim import NEW
 from noria.model.job import Receipt
 
 _items: Final = msgspec.json.Decoder(list[Raw])
@@ -137,7 +138,7 @@ async def _together(ask: Ask, items: list[_Item], answers: list[Answer]) -> bool
     if amends:
         await ask.desk.backend.write(amends)
     for item, receipt in zip(items, receipts, strict=True):
-        item.ticket.stored = int(receipt.status == "created")
+        item.ticket.stored = int(receipt.status in NEW)
         answers[item.index] = _answered(item, receipt, seen)
     return True
 
@@ -149,7 +150,7 @@ async def _seen(ask: Ask, receipts: list[Receipt]) -> set[Id]:
 
 
 def _is_held(receipt: Receipt) -> bool:
-    return receipt.status == "existing" and receipt.why == "unique"
+    return receipt.status in STANDS and receipt.why == "unique"
 
 
 def _amends(item: _Item, receipt: Receipt, seen: set[Id]) -> list[DocWrite]:
@@ -166,10 +167,11 @@ def _answered(item: _Item, receipt: Receipt, seen: set[Id]) -> Answer:
         full = Problem("queue_full", receipt.why, retry_after=1)
         return _refused(item.index, full if receipt.full else Problem("invalid_value", receipt.why))
     if not _is_held(receipt):
-        return {"index": item.index, "status": 202, "job_id": id}
+        word = receipt.status if receipt.status in NEW else "created"
+        return {"index": item.index, "status": 202, "job_id": id, "enqueued": word}
     if item.order.reject or receipt.id not in seen:
         return _refused(item.index, taken(receipt.id if receipt.id in seen else None))
-    return {"index": item.index, "status": 200, "job_id": id, "existing": True}
+    return {"index": item.index, "status": 200, "job_id": id, "existing": True, "enqueued": receipt.status}
 
 
 async def _alone(ask: Ask, item: _Item) -> Answer:
@@ -178,9 +180,11 @@ async def _alone(ask: Ask, item: _Item) -> Answer:
     except (Problem, NoriaError) as error:
         return _refused(item.index, error)
     answer: Answer = {"index": item.index, "status": 202, "job_id": to_text(found.record.id)}
-    if found.how == "existing":
+    if found.how == "replayed":
+        return {**answer, "replayed": True}
+    if found.stands:
         answer |= {"status": 200, "existing": True}
-    return {**answer, "replayed": True} if found.how == "replayed" else answer
+    return {**answer, "enqueued": found.how}
 
 
 def _refused(index: int, error: Problem | NoriaError) -> Answer:

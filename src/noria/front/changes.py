@@ -202,7 +202,7 @@ async def copy(ask: Ask) -> Response:
         for name in ("queue", "priority", "delay")
         if (value := getattr(wanted, name)) is not UNSET
     }
-    options = {**_same(record), **options}
+    options = {**_same(record), "unique": None, **options}
     args = record.body if wanted.args is UNSET else bytes(wanted.args)
     if args is None or (wanted.args is UNSET and record.codec != "json"):
         raise Problem("wrong_state", "the arguments of this job are not kept as JSON; give args")

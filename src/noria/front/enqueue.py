@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from noria.app.catalog import TaskSheet
 from noria.app.plan import Plan
-from noria.errors import InvalidInput
+from noria.errors import InvalidInput, InvalidOption
 from noria.front.bodies import check_depth
 from noria.front.desk import Desk
 from noria.front.principal import Principal
@@ -24,6 +24,7 @@ from noria.model.limits import ATTEMPTS, CRASH_BUDGET
 from noria.model.names import check_name
 from noria.model.outcome import Tally
 from noria.model.state import State
+from noria.model.unique import Unique
 
 _FIELDS: Final = {python: field for field, python in OPTIONS.items()}
 
@@ -32,13 +33,16 @@ class Order(Struct, frozen=True):
     """A job to enqueue.
 
     Attributes:
-        reject: another live job with its unique key is an error to the client.
         named: the client has chosen its id, so that a job of that id may be there already.
     """
 
     job: NewJob
-    reject: bool = False
     named: bool = False
+
+    @property
+    def reject(self) -> bool:
+        """Whether another job with its unique key is an error to the client."""
+        return self.job.claim is not None and self.job.claim.on_conflict == "reject"
 
 
 async def order_of(desk: Desk, who: Principal, wanted: Wanted) -> Order:
@@ -55,11 +59,31 @@ async def order_of(desk: Desk, who: Principal, wanted: Wanted) -> Order:
     options = said(wanted)
     if isinstance(wanted.retry, RetryWanted):
         options["retry"] = wanted.retry
-    if isinstance(wanted.unique, UniqueWanted):
-        options["unique"] = wanted.unique.key
-    reject = isinstance(wanted.unique, UniqueWanted) and wanted.unique.on_conflict == "reject"
+    if wanted.unique is not UNSET:
+        options["unique"] = _unique(who, wanted.unique)
     args = b"{}" if wanted.args is UNSET else bytes(wanted.args)
-    return Order(job_of(desk, who, known, args, options), reject, named)
+    return Order(job_of(desk, who, known, args, options), named)
+
+
+def _unique(who: Principal, wanted: str | UniqueWanted | None) -> str | Unique | None:
+    """How a job is unique, by the words of a request.
+
+    Raises:
+        Problem: it cannot be so, or this key may not change other jobs.
+    """
+    if not isinstance(wanted, UniqueWanted):
+        return wanted
+    try:
+        unique = wanted.unique()
+    except InvalidOption as error:
+        raise _refused(InvalidOption(str(error), field=f"unique.{error.field.rstrip('_')}")) from None
+    if unique.claim is not None and unique.claim.changes and not who.may("jobs:manage"):
+        raise Problem(
+            "scope_missing",
+            f"on_conflict {unique.on_conflict!r} changes the job that has the unique key: that wants the scope jobs:manage "
+            "or a task that says so itself",
+        )
+    return unique
 
 
 def _check_may_name(who: Principal) -> None:
@@ -118,6 +142,8 @@ def job_of(desk: Desk, who: Principal, known: Known, args: bytes, options: dict[
     except InvalidInput as error:
         raise _refused(error) from None
     check_queue(who, job.queue)
+    if job.claim is not None and who.limited:
+        job = replace(job, claim=replace(job.claim, same_queue=True))
     return job
 
 
@@ -152,7 +178,7 @@ def _check_times(wanted: Wanted) -> None:
 
 def _refused(error: InvalidInput) -> Problem:
     field = _FIELDS.get(error.field, error.field)
-    pointer = "/unique/key" if field == "unique" else "/" + field.replace(".", "/")
+    pointer = "/" + field.replace(".", "/")
     return Problem("invalid_value", str(error), errors=[Part(pointer, str(error))])
 
 

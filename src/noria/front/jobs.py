@@ -55,7 +55,7 @@ async def answer(ask: Ask, found: Accepted, patience: Patience, *, cancel: bool 
         record = waited
     if record.state.final:
         return replies.json(view.job_view(view.slim(record), ask.root), 200, headers)
-    if found.how == "existing" and not patience.asked:
+    if found.stands and not patience.asked:
         return replies.json(view.job_view(record, ask.root), 200, headers)
     return view.accepted(ask, record, headers)
 
@@ -63,7 +63,7 @@ async def answer(ask: Ask, found: Accepted, patience: Patience, *, cancel: bool 
 _SAID: Final[dict[str, dict[str, str]]] = {
     "created": {},
     "replayed": {"Idempotent-Replayed": "true"},
-    "existing": {"Unique-Conflict": "existing"},
+    **{word: {"Unique-Conflict": word} for word in ("existing", "replaced", "updated", "merged")},
 }
 
 

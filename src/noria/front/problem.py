@@ -12,6 +12,7 @@ from starlette.responses import Response
 from noria.errors import (
     BackendError,
     Conflict,
+    DuplicateJob,
     InvalidInput,
     JobNotFound,
     NoriaError,
@@ -56,7 +57,7 @@ CODES: Final[dict[str, tuple[int, str]]] = {
     "wrong_state": (409, "Its state does not allow it"),
     "not_finished": (409, "The job has not ended"),
     "no_result": (409, "The job ended without a result"),
-    "unique_conflict": (409, "Another live job has this unique key"),
+    "unique_conflict": (409, "Another job has this unique key"),
     "id_conflict": (409, "Another job has this id"),
     "result_expired": (410, "It was there, and is no longer kept"),
     "count_changed": (412, "More matches than was expected"),
@@ -146,6 +147,8 @@ def problem_of(error: NoriaError) -> Problem:
             return Problem("schedule_not_found", str(error))
         case UnknownTask():
             return Problem("task_unknown", str(error))
+        case DuplicateJob():
+            return Problem("unique_conflict", str(error), job_id=error.job_id)
         case WrongState() | Conflict():
             return Problem("wrong_state", str(error))
         case QueueFull():

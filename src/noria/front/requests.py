@@ -5,7 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal
 
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType, field
+
+from noria.model.claim import OnConflict
+from noria.model.unique import Unique
 
 
 class RetryWanted(Struct, frozen=True, forbid_unknown_fields=True):
@@ -18,10 +21,35 @@ class RetryWanted(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class UniqueWanted(Struct, frozen=True, forbid_unknown_fields=True):
-    """While a job of this task with the same key is live, it stands for further ones."""
+    """At most one job of the task has a key; as `noria.Unique`. `return` is another word for `existing`."""
 
-    key: str
-    on_conflict: Literal["return", "reject"] = "return"
+    key: str = ""
+    by: str | list[str] = ""
+    while_: Literal["live", "queued"] | None = field(default=None, name="while")
+    within: float | None = None
+    on_conflict: Literal["existing", "return", "reject", "replace", "keep_last", "merge"] = "existing"
+    at_most: float | None = None
+    argument: str = ""
+    max_items: int | None = None
+
+    def unique(self) -> Unique:
+        """The same in Python.
+
+        Raises:
+            InvalidOption: a field is out of range, or two contradict.
+        """
+        by = self.by if isinstance(self.by, str) else tuple(self.by)
+        conflict: OnConflict = "existing" if self.on_conflict == "return" else self.on_conflict
+        return Unique(
+            self.key,
+            by=by,
+            while_=self.while_,
+            within=self.within,
+            on_conflict=conflict,
+            at_most=self.at_most,
+            argument=self.argument,
+            max_items=self.max_items,
+        )
 
 
 class Wanted(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -39,7 +67,7 @@ class Wanted(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     attempts: int | UnsetType = UNSET
     crashes: int | UnsetType = UNSET
     retry: RetryWanted | UnsetType = UNSET
-    unique: UniqueWanted | UnsetType = UNSET
+    unique: str | UniqueWanted | UnsetType | None = UNSET
     keep: float | UnsetType | None = UNSET
     tags: list[str] | UnsetType = UNSET
     correlation_id: str | UnsetType = UNSET

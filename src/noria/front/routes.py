@@ -41,7 +41,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         method="POST", path="/v1/jobs", role="jobs", gives=shapes.Job,
         scope="jobs:enqueue", handler=jobs.create, about="Enqueue a job",
         body=JobWanted, params=(WAIT, PREFER, KEY),
-        success={202: "accepted", 200: "it has ended, or a live job with its unique key stands for it"},
+        success={202: "accepted", 200: "it has ended, or another job with its unique key stands for it"},
         problems=(
             "task_unknown", "invalid_args", "unique_conflict", "id_conflict", "id_not_allowed", "idempotency_mismatch",
             "queue_full",

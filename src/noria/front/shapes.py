@@ -9,6 +9,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from noria.app.status import StateWord
 from noria.front.operation import Params, Trouble
+from noria.model.claim import Enqueued
 from noria.model.reason import Reason
 from noria.model.schedule import CatchUp, Overlap, Source, What
 
@@ -99,6 +100,7 @@ class Item(Struct):
     status: int
     job_id: str | UnsetType = UNSET
     existing: bool | UnsetType = UNSET
+    enqueued: Enqueued | UnsetType = UNSET
     replayed: bool | UnsetType = UNSET
     error: dict[str, Any] | UnsetType = UNSET
 

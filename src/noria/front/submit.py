@@ -17,6 +17,7 @@ from noria.front.intake import Ticket
 from noria.front.principal import Principal
 from noria.front.problem import Problem, problem_of
 from noria.ids import Id, to_text
+from noria.model.claim import NEW, Enqueued
 from noria.model.job import NewJob, Receipt, Record
 
 _TRIES: Final = 3
@@ -26,13 +27,22 @@ class Accepted(Struct, frozen=True):
     """A job that now stands for a request.
 
     Attributes:
-        how: "created" now; "replayed": by the same request before, or one that chose the same id for the same job;
-            "existing": a live job with its unique key.
+        how: as `Job.enqueued`; or "replayed": by the same request before, or one that chose the same id for the same
+            job.
         record: as it stood.
     """
 
-    how: Literal["created", "replayed", "existing"]
+    how: Enqueued | Literal["replayed"]
     record: Record
+
+    @property
+    def stands(self) -> bool:
+        """Whether it is another job, with the same unique key."""
+        return self.how in STANDS
+
+
+STANDS: Final = frozenset({"existing", "updated", "merged"})
+"""Words that say so."""
 
 
 async def accept(desk: Desk, who: Principal, order: Order, once: Once | None) -> Accepted:
@@ -77,8 +87,9 @@ async def _push(desk: Desk, who: Principal, order: Order, once: Once | None, tic
     except QueueFull as error:
         ticket.stored = 0
         raise problem_of(error) from error
-    if receipt.status == "created" or (receipt.why == "id" and not order.named):
-        return Accepted("created", record_of(order.job, desk.clock.wall()))
+    if receipt.status in NEW or (receipt.why == "id" and not order.named):
+        how: Enqueued = "replaced" if receipt.status == "replaced" else "created"
+        return Accepted(how, record_of(order.job, desk.clock.wall()))
     ticket.stored = 0
     if receipt.why == "id":
         [record] = await desk.backend.get([receipt.id], Parts.BODY | Parts.RESULT)
@@ -148,7 +159,8 @@ async def _existing(
         raise taken(receipt.id if seen else None)
     if once is not None:
         await desk.backend.write([once.amend(receipt.id)])
-    return Accepted("existing", await _still_there(desk, who, receipt.id))
+    assert receipt.status != "rejected", "that was raised"
+    return Accepted(receipt.status, await _still_there(desk, who, receipt.id))
 
 
 async def seen_by(desk: Desk, who: Principal, ids: Sequence[Id]) -> list[bool]:

@@ -13,7 +13,7 @@ of its list."""
 
 Enqueued = Literal["created", "existing", "replaced", "updated", "merged"]
 """What became of a job that was enqueued: it was stored; another one stands for it; it was stored, and the one that had
-its key was cancelled; another one, which waits, now has its arguments and its time, or the items of its list as well."""
+its key was cancelled; another one, which waits, has its arguments and its time now, or the items of its list too."""
 
 NEW: Final[frozenset[str]] = frozenset({"created", "replaced"})
 """The words that say that the job itself was stored."""

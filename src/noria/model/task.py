@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 
 from noria.model.backoff import Backoff
 from noria.model.job import Lane
+from noria.model.unique import Unique
 
 Executor = Literal["async", "thread", "process"]
 
@@ -49,6 +50,7 @@ class TaskDef:
             positional and keyword arguments, and a way to run a function where the handler runs; gives what
             the handler returned; then `takes_context` is set. None: nothing stands around the handler.
         tags: words that its jobs carry, unless a job has its own.
+        unique: how its jobs are unique, unless one says it itself.
         safe: whether its jobs change nothing, so that a GET may make them.
         description: for people; the function's own words.
     """
@@ -68,5 +70,6 @@ class TaskDef:
     pack_result: Callable[[Any], tuple[bytes, str]]
     around: Around | None = None
     tags: tuple[str, ...] = ()
+    unique: Unique | None = None
     safe: bool = False
     description: str = ""

@@ -10,6 +10,7 @@ from typing import Any
 from noria import ids
 from noria.backends.contract import DocWrite
 from noria.clock import utc
+from noria.model.claim import NEW
 from noria.model.job import NewJob, Receipt
 
 
@@ -21,7 +22,8 @@ class Enqueued:
         job_id: the job's id, a UUID as text.
         task, queue: their names.
         arguments: by name, as the task takes them, with the function's own defaults.
-        created: False if a live job with the same unique key, or the same id, stands for it.
+        created: whether it was stored; False if a job with the same unique key, or the same id, stands for it.
+        how: what was done, as `Job.enqueued` says it.
         due: when it may run, in UTC: now, unless it was delayed.
         delay: seconds until then.
         priority, unique, tags, correlation_id: as enqueued; `unique` is None if there is none.
@@ -32,6 +34,7 @@ class Enqueued:
     queue: str
     arguments: dict[str, Any]
     created: bool
+    how: str
     due: datetime
     delay: float
     priority: int
@@ -81,7 +84,8 @@ class Witness:
             task=job.task,
             queue=job.queue,
             arguments=self._read(job.task, job.body, job.codec),
-            created=receipt.status == "created",
+            created=receipt.status in NEW,
+            how=receipt.status,
             due=utc(due),
             delay=due - now,
             priority=job.priority,

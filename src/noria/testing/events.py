@@ -29,12 +29,13 @@ from noria.testing.told import Told as Told
 
 
 class PushInvoke(Told, frozen=True, tag="push.invoke"):
-    """A job is about to be enqueued. `body`: a digest of its arguments."""
+    """A job is about to be enqueued. `body`: a digest of its arguments. `claimed`: its key has rules of its own."""
 
     id: str
     task: str
     queue: str = "default"
     unique: str | None = None
+    claimed: bool = False
     delay: float = 0.0
     at: float | None = None
     expires: float | None = None
@@ -50,7 +51,7 @@ class PushEnd(Told, frozen=True, tag="push.end"):
 
     id: str
     end: End
-    status: Literal["created", "existing", "rejected", ""] = ""
+    status: Literal["created", "existing", "replaced", "updated", "merged", "rejected", ""] = ""
     stands: str = ""
     why: str = ""
 

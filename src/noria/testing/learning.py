@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 
+from noria.model.claim import NEW
 from noria.model.state import State
 from noria.testing.events import (
     AlterEnd,
@@ -79,7 +80,7 @@ class Learner:
 
     def _push_end(self, event: Event, fact: PushEnd) -> None:
         job = self._known.job(fact.id)
-        stored = fact.status == "created" or (fact.status == "existing" and fact.stands == fact.id)
+        stored = fact.status in NEW or (fact.status == "existing" and fact.stands == fact.id)
         if stored:
             job.created = job.created or event.mono
         elif fact.end != "info":

@@ -65,6 +65,7 @@ def push_invoked(job: NewJob) -> Fact:
         task=job.task,
         queue=job.queue,
         unique=job.unique,
+        claimed=job.claim is not None,
         delay=job.delay,
         at=job.at,
         expires=job.expires,

@@ -36,7 +36,7 @@ KEY: Final = 14
 
 _QUEUED, _SCHEDULED = int(State.QUEUED), int(State.SCHEDULED)
 GIVEN_UP: Final = -1
-"""In the place of the time until which a key is held: it is not. NULL is as long as the job lives, 0 until it starts."""
+"""In place of the time until which a key is held: it is not. NULL is as long as the job lives, 0 until it starts."""
 
 _FURTHEST: Final = 1 << 53
 _MOST: Final = 1 << 31

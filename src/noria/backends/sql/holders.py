@@ -1,4 +1,4 @@
-"""Stored jobs that hold unique keys which others are pushed with: read closer, changed, cancelled, or set free of them."""
+"""Stored jobs that hold unique keys which others want: read closer, changed, cancelled, or set free of them."""
 
 from __future__ import annotations
 

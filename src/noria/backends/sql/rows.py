@@ -110,8 +110,8 @@ class Waiting(Struct, array_like=True, gc=False):
 class Altering(Struct, array_like=True, gc=False):
     """A row of `alter_look.sql`; `state` is 0 if there is no such job, `erased` says that there was one.
 
-    `unique_key`: the one that it holds, or takes again with a retry. `holder`: who has that meanwhile, and until when if it
-    does so for a time of its own.
+    `unique_key`: the one that it holds, or takes again with a retry. `holder`: who has that meanwhile, and until when
+    if it does so for a time of its own.
     `changed`: the last change by a person, as JSON, as long as nothing has happened to the job since.
     """
 

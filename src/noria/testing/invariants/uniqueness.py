@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from noria.model.claim import NEW
 from noria.testing.events import AlterEnd, Event, PushEnd, PushInvoke
 from noria.testing.facts import Handler, Job
 from noria.testing.inquiry import Inquiry, Invariant
@@ -29,7 +30,7 @@ class Unique(Invariant):
         if asked is None or fact.end != "ok":
             return
         job = self._known.job(fact.id)
-        if fact.status == "created":
+        if fact.status in NEW:
             self._takes(event, job)
         elif fact.status == "existing" and fact.stands != fact.id:
             self._stands(event, job, self._known.job(fact.stands), asked)
@@ -42,8 +43,8 @@ class Unique(Invariant):
     def _takes(self, event: Event, job: Job) -> None:
         """The job holds its key now: nobody else may."""
         key = _key(job)
-        if key is None:
-            return
+        if key is None or _is_claimed(job):
+            return  # a claimed key may be free while its job lives
         others = [
             other
             for other in self._holders.get(key, ())
@@ -59,10 +60,16 @@ class Unique(Invariant):
         text = ""
         if _key(other) != _key(job):
             text = "a producer was told of a job that does not have its unique key"
-        elif other.final is not None and other.final_at < asked and not other.lives:
+        elif (
+            other.final is not None and other.final_at < asked and not other.lives and not _is_claimed(other)
+        ):
             text = "a unique key was still taken after its job had ended"
         if text:
             self._inquiry.found("I10", event, text, job.id, other.id)
+
+
+def _is_claimed(job: Job) -> bool:
+    return job.pushed is not None and job.pushed.claimed
 
 
 def _key(job: Job) -> Key | None:
