@@ -80,8 +80,8 @@ def _unique(who: Principal, wanted: str | UniqueWanted | None) -> str | Unique |
     if unique.claim is not None and unique.claim.changes and not who.may("jobs:manage"):
         raise Problem(
             "scope_missing",
-            f"on_conflict {unique.on_conflict!r} changes the job that has the unique key: that wants the scope jobs:manage "
-            "or a task that says so itself",
+            f"on_conflict {unique.on_conflict!r} changes the job that has the unique key: use a key with the scope "
+            "jobs:manage, or a task that says so itself",
         )
     return unique
 

@@ -6,6 +6,8 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
+from noria.model.limits import MAX_ITEMS
+
 OnConflict = Literal["existing", "reject", "replace", "keep_last", "merge"]
 """What becomes of a job whose unique key another one holds: that one stands for it; it is an error to whoever enqueued
 it; it takes the place of one that waits; one that waits gets its arguments and its time; one that waits gets the items
@@ -17,9 +19,6 @@ its key was cancelled; another one, which waits, has its arguments and its time 
 
 NEW: Final[frozenset[str]] = frozenset({"created", "replaced"})
 """The words that say that the job itself was stored."""
-
-MAX_ITEMS: Final = 1_000
-"""Items of a list to which others are appended, unless a claim says otherwise."""
 
 
 class Claim(Struct, frozen=True, kw_only=True, gc=False):

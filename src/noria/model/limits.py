@@ -16,6 +16,9 @@ MAX_DOC: Final = 64 * 1024
 MAX_BATCH: Final = 1_000
 """Rows that one statement promotes, returns, expires or prunes at most."""
 
+MAX_ITEMS: Final = 1_000
+"""Items of the list of a job to which others are merged, unless it says otherwise."""
+
 ATTEMPTS: Final = 5
 CRASH_BUDGET: Final = 3
 SUSPECT_AT: Final = 2

@@ -9,8 +9,8 @@ from typing import Any, Final, Literal, get_args
 import msgspec
 
 from noria.errors import InvalidOption, shown
-from noria.model.claim import MAX_ITEMS, Claim, OnConflict
-from noria.model.limits import MAX_DELAY
+from noria.model.claim import Claim, OnConflict
+from noria.model.limits import MAX_DELAY, MAX_ITEMS
 from noria.model.names import MAX_KEY, check_text
 
 While = Literal["live", "queued"]

@@ -7,9 +7,10 @@ from typing import Final
 
 from noria.backends.sql.admission import regard
 from noria.backends.sql.drafts import BODY, Drafts, Row
+from noria.backends.sql.holders import conclude
 from noria.backends.sql.rows import decode, encode
 from noria.backends.sql.settings import BLOB_CHUNK
-from noria.backends.sql.taken import stand_back
+from noria.backends.sql.taken import contested, stand_back
 from noria.backends.sql.transaction import Transaction
 from noria.errors import Unavailable
 
@@ -19,6 +20,8 @@ _TRIES: Final = 10
 
 def insert(work: Transaction, drafts: Drafts) -> None:
     """Store the drafts; see `noria.backends.sql.transaction.Transaction.insert`."""
+    if keys := contested(drafts):
+        work.run("claim_lock", encode(keys))
     for portion in _portions(drafts):
         regarded = drafts.regarded
         stored = _push(work, drafts, portion, regarded)
@@ -35,6 +38,7 @@ def insert(work: Transaction, drafts: Drafts) -> None:
             stored = _push(work, drafts, portion, regarded) if portion else None
         else:
             raise Unavailable("others keep taking and giving up the same unique keys: try again")
+    conclude(work, drafts)
 
 
 def _push(work: Transaction, drafts: Drafts, portion: Sequence[int], regarded: bool) -> set[str] | None:

@@ -28,6 +28,7 @@ _BEFORE: Final = {
     "alter_retry": "unplace",
     "alter_wait": "unplace",
     "board_versions": "board_claim",
+    "claim_change": "unplace",
     "drop_jobs": "unplace",
     "finish": "unplace",
     "session_end": "session_lock",
@@ -38,7 +39,9 @@ _AFTER: Final = {
     "alter_move": "place",
     "alter_retry": "place",
     "alter_wait": "place",
+    "claim_change": "place",
     "finish": "place",
+    "push_traces": "place",
     "settle": "place",
 }
 """What goes before a statement, and what follows it, each with the first of its values."""

@@ -69,6 +69,12 @@ def _changes(job: NewJob) -> bool:
     return job.claim is not None and job.claim.changes
 
 
+def contested(drafts: Drafts) -> list[Key]:
+    """The keys whose holders some of these drafts may change."""
+    jobs = [drafts.jobs[index] for index in drafts.claims if drafts.rows[index] is not None]
+    return sorted({(job.task, job.unique) for job in jobs if _changes(job) and job.unique is not None})
+
+
 class _Meeting:
     """Drafts, one after the other, and who has their ids and keys."""
 
@@ -79,6 +85,7 @@ class _Meeting:
         self.holders = Holders(work)
         self._ids: dict[Id, Receipt] = {}
         self._keys: dict[Key, Holder | int | Id] = {}
+        self._unsure: set[Key] = set()
 
     def know(self, ids: Iterable[str]) -> None:
         """Look closer at jobs to which something may happen."""
@@ -91,6 +98,8 @@ class _Meeting:
             drafts.drop(index, self._again(job.id, taken))
             return
         receipt = self._met(job, taken)
+        if receipt is None:
+            return
         self._ids[job.id] = drafts.receipts[index] = receipt
         if receipt.status not in NEW:
             drafts.drop(index, receipt)
@@ -105,7 +114,8 @@ class _Meeting:
         before = self._ids[id]
         return Receipt("existing", id, "id") if before.status in NEW else before
 
-    def _met(self, job: NewJob, taken: Taken) -> Receipt:
+    def _met(self, job: NewJob, taken: Taken) -> Receipt | None:
+        """What the draft's producer is told; None if who has its key has ended since: then it is tried again."""
         if job.unique is None:
             return Receipt("created", job.id)
         key = job.task, job.unique
@@ -116,11 +126,14 @@ class _Meeting:
                 self._keys[key] = self.holders.known.get(taken.holder) or to_id(taken.holder)
         if key not in self._keys:
             return Receipt("created", job.id)
+        if key in self._unsure:
+            return None
         if not _changes(job):
             return Receipt("existing", self._id_of(self._keys[key]), "unique")
         holder = self._holder(key)
-        if holder is None:  # it has ended since
-            return Receipt("created", job.id)
+        if holder is None:
+            self._unsure.add(key)
+            return None
         receipt = meet(job, holder, self._now, self._most)
         self._do(receipt, holder)
         return receipt

@@ -14,3 +14,7 @@ CREATE TABLE noria.limits (
     max_length bigint,
     concurrency bigint
 );
+-- Unique keys: for how long a job holds its own. NULL: as long as it lives; 0: until its first lease; a time: until
+-- then, whatever becomes of the job, until somebody who finds the time over writes -1; -1: it holds it no more.
+-- As long as it does, `live_key` has the key.
+ALTER TABLE noria.jobs ADD COLUMN hold bigint;

@@ -23,7 +23,8 @@ WITH alive AS MATERIALIZED (
     WHERE total <= $4::bigint OR total = size
 ), taken AS (
     UPDATE noria.jobs AS j
-    SET state = 3, session = $2::bigint, starts = j.starts + 1, began = $3::bigint, lapse = NULL, version = version + 1
+    SET state = 3, session = $2::bigint, starts = j.starts + 1, began = $3::bigint, lapse = NULL, version = version + 1,
+        live_key = CASE WHEN j.hold = 0 THEN NULL ELSE j.live_key END
     FROM fit AS f WHERE j.id = f.id
 ), unready AS (
     DELETE FROM noria.ready AS p USING fit AS f

@@ -13,7 +13,7 @@ WITH ended AS (
         lapse = CASE WHEN (v ->> 1)::smallint < 10 THEN (v ->> 8)::bigint END, dead = (v ->> 9)::boolean,
         finished = (v ->> 10)::bigint, prune_at = (v ->> 11)::bigint, failure = coalesce(v ->> 12, failure),
         fingerprint = coalesce(v ->> 15, fingerprint), session = (v ->> 14)::bigint, inbox = NULL,
-        live_key = CASE WHEN (v ->> 1)::smallint < 10 THEN live_key END, version = version + 1,
+        live_key = CASE WHEN (v ->> 1)::smallint < 10 OR hold > 0 THEN live_key END, version = version + 1,
         log = CASE
             WHEN log IS NULL THEN ARRAY[v ->> 13]
             WHEN cardinality(log) < $3::integer THEN log || (v ->> 13)

@@ -19,13 +19,13 @@ WITH alive AS MATERIALIZED (
     FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS e (v, place)
 ), done AS (
     UPDATE noria.jobs AS j
-    SET (state, result, result_bytes, body, body_bytes, extras, correlation_id, change, log) = (
+    SET (state, result, result_bytes, body, body_bytes, extras, correlation_id, change, log, live_key) = (
             SELECT
                 CASE WHEN gone THEN 20 ELSE 10 END, CASE WHEN NOT gone THEN a.result END,
                 CASE WHEN NOT gone THEN a.result_bytes END, CASE WHEN gone THEN '' ELSE j.body END,
                 CASE WHEN NOT gone THEN j.body_bytes END, CASE WHEN NOT gone THEN j.extras END,
                 CASE WHEN NOT gone THEN j.correlation_id END, CASE WHEN NOT gone THEN j.change END,
-                CASE WHEN NOT gone THEN j.log END
+                CASE WHEN NOT gone THEN j.log END, CASE WHEN j.hold > 0 AND NOT gone THEN j.live_key END
             FROM (
                 SELECT CASE
                     WHEN j.keep <> 0 OR j.keep IS NULL THEN false
@@ -38,7 +38,7 @@ WITH alive AS MATERIALIZED (
         ),
         result_codec = a.codec,
         prune_at = $3::bigint + CASE WHEN j.keep = 0 THEN $5::bigint ELSE coalesce(j.keep, $4::bigint) END,
-        finished = $3::bigint, failure = NULL, live_key = NULL, inbox = NULL, version = version + 1
+        finished = $3::bigint, failure = NULL, inbox = NULL, version = version + 1
     FROM alive CROSS JOIN asked AS a
     WHERE j.id = a.id AND j.id = ANY (ARRAY(SELECT id FROM asked))
     AND j.starts = a.starts AND j.session = $2::bigint AND j.state = 3
