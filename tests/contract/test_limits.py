@@ -9,6 +9,7 @@ import pytest
 
 from noria.backends.contract import Change, Fence, Limit, Pause, QueueLimits, QueueRef, Resume, Want
 from noria.errors import Conflict, InvalidOption
+from noria.model.claim import Claim
 from noria.model.document import DocWrite
 from noria.model.job import Lane
 from noria.model.state import State
@@ -603,3 +604,35 @@ async def test_many_workers_at_once_never_run_more_than_may(store: Store) -> Non
 
     assert (most <= 3, done) == (True, 60)
     assert (await store.counts()).queues[QUEUE].states == {State.SUCCEEDED: 60}
+
+
+# ---- together with unique keys
+
+
+async def test_a_job_that_takes_the_time_of_another_takes_the_place_that_its_queue_gives_it(
+    store: Store,
+) -> None:
+    await limit(store, order="newest", max_age=HOUR)
+    last = Claim(until_start=True, on_conflict="keep_last")
+    kept = await one(store, unique="k", claim=last)
+    await store.advance(10.0)
+    older = await one(store)
+    await store.advance(10.0)
+    await store.push([new(store, unique="k", claim=last)])
+
+    await store.advance(HOUR - 5.0)
+    await swept(store)
+
+    assert (await state(store, older), await state(store, kept)) == (State.EXPIRED, State.QUEUED)
+
+
+async def test_a_job_that_replaces_another_needs_no_room_of_its_own(store: Store) -> None:
+    await limit(store, max_length=1)
+    replace = Claim(until_start=True, on_conflict="replace")
+    first, second = (new(store, unique="k", claim=replace) for _ in range(2))
+    await store.push([first])
+
+    [receipt] = await store.push([second])
+
+    assert receipt.status == "replaced"
+    assert (await state(store, first.id), await state(store, second.id)) == (State.CANCELLED, State.QUEUED)

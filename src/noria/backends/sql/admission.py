@@ -41,8 +41,8 @@ def _admit(work: Transaction, drafts: Drafts, bounded: Mapping[int, Bounds]) -> 
         # Only now it matters which of them are stored already.
         stand_back(work, drafts, bounded)
     for place, bounds in bounded.items():
-        if drafts.rows[place] is None:
-            continue
+        if drafts.rows[place] is None or drafts.receipts[place].status == "replaced":
+            continue  # what replaces another takes its room
         if drafts.rooms[bounds.queue] <= 0 and not drafts.jobs[place].admitted:
             drafts.drop(place, Receipt("rejected", drafts.jobs[place].id, _full(bounds), full=True))
         else:

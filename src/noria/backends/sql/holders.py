@@ -9,14 +9,15 @@ from msgspec import Struct
 
 from noria.backends.claims import Holder, replaced_by, trace_of
 from noria.backends.sql import blobs
+from noria.backends.sql.bounds import Bounds
 from noria.backends.sql.drafts import Drafts
 from noria.backends.sql.passage import finish
 from noria.backends.sql.rows import Waiting, decode, encode, from_bytes, to_bytes, to_id
 from noria.backends.sql.settings import ERASED_FOR
 from noria.backends.sql.transaction import Transaction
-from noria.backends.units import earlier, millis
+from noria.backends.units import millis
 from noria.ids import Id
-from noria.model.job import NewJob, Receipt, rank
+from noria.model.job import NewJob, Receipt
 from noria.model.state import State
 
 
@@ -119,7 +120,7 @@ class Holders:
             if work.settings.spills(len(holder.body)):
                 body = next(keys), None
                 large.append((body[0], holder.body, holder.codec))
-            values.append((row.id, *_place(holder, row), *body, holder.codec))
+            values.append((row.id, *_place(work.bounds_of(row.queue), holder, row), *body, holder.codec))
         blobs.store(work, large)
         work.run("claim_change", encode(values))
         for holder, row in zip(holders, rows, strict=True):
@@ -174,14 +175,13 @@ def _holder(row: Held, body: bytes) -> Holder:
     )
 
 
-def _place(holder: Holder, row: Held) -> tuple[int | None, ...]:
+def _place(bounds: Bounds, holder: Holder, row: Held) -> tuple[int | None, ...]:
     """State, rank and times, as `claim_change.sql` takes them."""
-    lapse = earlier(holder.expires, holder.deadline)
     return (
         holder.state,
-        rank(holder.due / 1000, row.priority),
+        bounds.rank(holder.due, row.priority),
         holder.due,
         holder.expires,
         holder.deadline,
-        lapse,
+        bounds.lapse(holder.due, holder.expires, holder.deadline),
     )
