@@ -41,6 +41,7 @@ from noria.errors import (
     JobNotFound,
     NoriaError,
     NotRunning,
+    NotYetEnqueued,
     ResultGone,
     ResultTooLarge,
     Retry,
@@ -59,6 +60,7 @@ from noria.model.reason import Reason
 from noria.model.unique import Unique
 from noria.worker import Exit, Worker, WorkerSettings
 from noria.worker.context import Context, Stopped
+from noria.worker.follow import Pending
 
 __version__ = "0.1.0"
 
@@ -97,7 +99,9 @@ __all__ = [
     "Noria",
     "NoriaError",
     "NotRunning",
+    "NotYetEnqueued",
     "Outgoing",
+    "Pending",
     "Reason",
     "ResultGone",
     "ResultTooLarge",

@@ -120,6 +120,10 @@ class NotRunning(NoriaError, RuntimeError):
     """The application or backend is not open: use `async with app:` first."""
 
 
+class NotYetEnqueued(NoriaError, RuntimeError):
+    """A follow-up was awaited. It is enqueued together with the success of the job that asked for it, not before."""
+
+
 # -- the backend -------------------------------------------------------------------------------------------
 
 

@@ -15,7 +15,8 @@ from msgspec import UNSET, structs
 from noria.backends.contract import Altered, Change, Fence, Verdict
 from noria.ids import Id
 from noria.model.job import NewJob, Receipt, rank
-from noria.model.outcome import Outcome, Settlement
+from noria.model.outcome import Outcome
+from noria.model.settlement import Settlement
 from noria.model.state import EDITABLE, LIVE, State, can
 
 DAY = 86_400.0

@@ -54,7 +54,7 @@ from noria.backends.contract import (
 )
 from noria.ids import Id, IdSource, SessionId
 from noria.model.job import NewJob, Receipt, Record
-from noria.model.outcome import Settlement
+from noria.model.settlement import Settlement
 from tests.contract.factories import Factory, Mode, Options, Order
 from tests.support.manual import ManualClock
 from tests.support.remote import RemoteBackend, call

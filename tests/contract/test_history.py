@@ -27,7 +27,7 @@ from noria.backends.contract import (
 )
 from noria.ids import Id, SessionId
 from noria.model.job import Lease, NewJob, Receipt, Record
-from noria.model.outcome import Settlement
+from noria.model.settlement import Settlement
 from noria.model.state import State
 from tests.contract.conftest import STORM
 from tests.contract.store import Store

@@ -13,7 +13,8 @@ from noria.errors import Unknown
 from noria.ids import SessionId
 from noria.model.job import Lease, Record
 from noria.model.limits import MAX_LOG
-from noria.model.outcome import Failure, Outcome, Settlement
+from noria.model.outcome import Failure, Outcome
+from noria.model.settlement import Settlement
 from noria.model.state import FINAL, State
 from tests.contract.store import Store
 from tests.contract.words import enqueue, one, record, state

@@ -7,7 +7,8 @@ from typing import Any
 from noria.backends.contract import Batch, Fence, Verdict, Want, WorkerCard
 from noria.ids import Id, SessionId
 from noria.model.job import Lease
-from noria.model.outcome import Failure, Outcome, Settlement
+from noria.model.outcome import Failure, Outcome
+from noria.model.settlement import Settlement
 from noria.model.state import State
 from tests.contract.store import Store
 from tests.contract.words import QUEUE, TASK, one

@@ -13,7 +13,8 @@ from typing import Any
 from noria.backends.contract import Backend, Change, Fence, Pause, QueueRef, Resume, Vitals, Want, WorkerCard
 from noria.ids import Id, SessionId
 from noria.model.job import Lease, NewJob
-from noria.model.outcome import Failure, Outcome, Settlement
+from noria.model.outcome import Failure, Outcome
+from noria.model.settlement import Settlement
 from noria.model.state import FINAL, State
 from noria.testing.checker import Rules, Verdict, check, describe
 from noria.testing.events import Effect, RunEnd, RunStart

@@ -23,7 +23,8 @@ from noria.backends.contract import (
 )
 from noria.ids import Id, SessionId
 from noria.model.job import Lease, NewJob
-from noria.model.outcome import Outcome, Settlement
+from noria.model.outcome import Outcome
+from noria.model.settlement import Settlement
 from noria.model.state import State
 from tests.faults.sites import CLOCK, IDS
 

@@ -23,7 +23,7 @@ from noria import Context, Noria
 from noria.backends.contract import Backend, Batch, Orders, Verdict, Vitals, Want
 from noria.ids import SessionId
 from noria.model.job import Lease
-from noria.model.outcome import Settlement
+from noria.model.settlement import Settlement
 from noria.testing.events import Fault, RunEnd, RunStart
 from noria.testing.history import Recorder
 from noria.testing.recording import RecordingBackend

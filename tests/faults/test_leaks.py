@@ -14,7 +14,8 @@ from noria.clock import SystemClock
 from noria.ids import IdSource, SessionId
 from noria.model.job import NewJob
 from noria.model.limits import MAX_BATCH
-from noria.model.outcome import Outcome, Settlement
+from noria.model.outcome import Outcome
+from noria.model.settlement import Settlement
 from noria.model.state import State
 from tests.faults.fleet import STORM, until
 from tests.support import postgres, redis

@@ -26,7 +26,8 @@ from noria.clock import SystemClock
 from noria.errors import BackendError, ConfigError, Unavailable, Unknown
 from noria.ids import IdSource
 from noria.model.job import Lease, NewJob
-from noria.model.outcome import Outcome, Settlement
+from noria.model.outcome import Outcome
+from noria.model.settlement import Settlement
 from noria.model.state import State
 from noria.testing.proxy import Proxy
 from tests.support.postgres import SERVER, PrivateServer, ask, namespace, private_server

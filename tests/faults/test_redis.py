@@ -15,7 +15,8 @@ from noria.clock import SystemClock
 from noria.errors import BackendError, ConfigError, Unavailable, Unknown
 from noria.ids import IdSource, SessionId
 from noria.model.job import Lease, NewJob
-from noria.model.outcome import Outcome, Settlement
+from noria.model.outcome import Outcome
+from noria.model.settlement import Settlement
 from noria.model.state import State
 from tests.support.redis import PrivateServer, free_port, missing, private_server
 

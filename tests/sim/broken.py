@@ -32,7 +32,8 @@ from noria.backends.sqlite import settle as success
 from noria.errors import BackendError, Unavailable
 from noria.ids import SessionId
 from noria.model import outcome as ends
-from noria.model.outcome import Outcome, Settlement
+from noria.model.outcome import Outcome
+from noria.model.settlement import Settlement
 from noria.model.state import State
 from noria.testing.scenario import Options, draw
 from noria.testing.simulation import SOUND, Build

@@ -54,7 +54,7 @@ from noria.backends.contract import (
     WorkerCard,
 )
 from noria.model.job import NewJob, Receipt, Record
-from noria.model.outcome import Settlement
+from noria.model.settlement import Settlement
 from tests.support.manual import ManualClock
 
 CALLS: dict[str, tuple[Any, Any]] = {

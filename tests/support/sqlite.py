@@ -15,7 +15,8 @@ from noria.backends.sqlite.lease import Take
 from noria.backends.sqlite.settings import MEMORY, Settings
 from noria.ids import IdSource, SessionId
 from noria.model.job import Lease, NewJob, Receipt
-from noria.model.outcome import Outcome, Settlement
+from noria.model.outcome import Outcome
+from noria.model.settlement import Settlement
 from noria.model.state import State
 from tests.support.manual import ManualClock
 

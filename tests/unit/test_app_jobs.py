@@ -34,7 +34,8 @@ from noria.clock import SystemClock
 from noria.ids import IdSource, SessionId, from_text
 from noria.model.job import Lane, Lease
 from noria.model.limits import MAX_BATCH, POLL
-from noria.model.outcome import Failure, Outcome, Settlement
+from noria.model.outcome import Failure, Outcome
+from noria.model.settlement import Settlement
 from noria.model.state import State
 
 WHY = Failure.of("exception", "it broke", type="ValueError", traceback="Traceback …")

@@ -33,7 +33,8 @@ from noria.backends.contract import (
 from noria.errors import Conflict, InvalidName, Unavailable, Unknown
 from noria.ids import Id, SessionId
 from noria.model.job import Lease, NewJob, Receipt
-from noria.model.outcome import Outcome, Settlement, Tally
+from noria.model.outcome import Outcome, Tally
+from noria.model.settlement import Settlement
 from noria.model.state import State
 from noria.testing.events import (
     AlterEnd,

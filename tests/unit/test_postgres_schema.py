@@ -24,7 +24,8 @@ from noria.clock import SystemClock
 from noria.errors import ConfigError, Unavailable
 from noria.ids import IdSource
 from noria.model.job import NewJob
-from noria.model.outcome import Outcome, Settlement
+from noria.model.outcome import Outcome
+from noria.model.settlement import Settlement
 from noria.model.state import State
 from tests.support.postgres import SERVER, ask, namespace, private_server
 

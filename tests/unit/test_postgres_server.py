@@ -18,7 +18,8 @@ from noria.clock import Clock, SystemClock
 from noria.errors import ConfigError
 from noria.ids import IdSource
 from noria.model.job import NewJob, Record
-from noria.model.outcome import Outcome, Settlement
+from noria.model.outcome import Outcome
+from noria.model.settlement import Settlement
 from noria.model.state import State
 from tests.support.commands import until
 from tests.support.postgres import SERVER, ask, namespace

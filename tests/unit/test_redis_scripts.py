@@ -38,7 +38,7 @@ def test_a_script_that_adds_nothing_is_served_by_a_full_server(name: str) -> Non
     """Only new jobs and new documents are refused when memory is full: all else ends work, or only reads."""
     flags = read(name).partition("\n")[0]
 
-    assert ("allow-oom" in flags) == (name not in ("push", "board_write"))
+    assert ("allow-oom" in flags) == (name not in ("push", "settle_follow", "board_write"))
 
 
 @pytest.mark.parametrize("name", script_names())
@@ -95,7 +95,7 @@ def test_a_piece_says_what_it_gives(piece: str) -> None:
 def test_the_limits_are_those_of_the_model() -> None:
     assert number("lib/heads", "SUSPECT_AT") == SUSPECT_AT
     assert number("lib/places", "MAX_HINT") == MAX_HINT
-    assert number("push", "AGEING") == AGEING * 1000
+    assert number("lib/enroll", "AGEING") == AGEING * 1000
 
 
 def test_the_states_are_those_of_the_model() -> None:

@@ -15,7 +15,8 @@ from noria.backends.sql.verdicts import respecting_cancel, row_after
 from noria.backends.sqlite.settings import Settings
 from noria.model.job import Start, rank
 from noria.model.limits import MAX_BODY
-from noria.model.outcome import End, Failure, Outcome, Settlement
+from noria.model.outcome import End, Failure, Outcome
+from noria.model.settlement import Settlement
 from noria.model.state import State
 
 NOW = 1_800_000_000_000

@@ -16,7 +16,8 @@ from noria import Worker
 from noria.backends.contract import Fence, Keeper, Verdict
 from noria.errors import BackendError, Unavailable, Unknown
 from noria.ids import Id, SessionId
-from noria.model.outcome import Outcome, Settlement
+from noria.model.outcome import Outcome
+from noria.model.settlement import Settlement
 from noria.model.state import State
 from noria.worker.relief import Relief
 from tests.support.workplace import HeldThreads, Workplace, in_virtual_time

@@ -11,7 +11,8 @@ from noria.backends.contract import Parts, Verdict
 from noria.ids import SessionId, seeded
 from noria.model.job import Lease
 from noria.model.limits import MAX_BATCH, MIB
-from noria.model.outcome import Outcome, Settlement
+from noria.model.outcome import Outcome
+from noria.model.settlement import Settlement
 from noria.model.state import State
 from noria.worker.settings import MAX_UNSETTLED_BYTES
 from noria.worker.settle import Settler

@@ -61,7 +61,6 @@ from noria.model.document import Version as Version
 from noria.model.flow import Flow as Flow
 from noria.model.flow import Point as Point
 from noria.model.job import NewJob, Receipt, Record
-from noria.model.outcome import Settlement
 from noria.model.query import DeadGroup as DeadGroup
 from noria.model.query import Kin as Kin
 from noria.model.query import Page as Page
@@ -70,6 +69,7 @@ from noria.model.query import Tallied as Tallied
 from noria.model.query import Term as Term
 from noria.model.queue import Limit as Limit
 from noria.model.queue import QueueLimits as QueueLimits
+from noria.model.settlement import Settlement
 
 
 class Queue(Protocol):
@@ -124,11 +124,14 @@ class Queue(Protocol):
         ...
 
     async def settle(self, session: SessionId, ends: Sequence[Settlement]) -> list[Verdict]:
-        """End starts: state, result, log and freed unique key, in one step for each job.
+        """End starts: state, result, log, freed unique key and follow-ups, in one step for each job.
 
         Each is fenced: the session has not ended, and (session, starts, running) are this start's. One item that
         is stale, or cannot be stored, never fails its neighbours. Whoever waits for a job that became final gets
-        a hint. May be repeated: yes; what was done says ALREADY, also if it has erased the
+        a hint. Follow-ups are stored if, and only if, the verdict is OK, as by `push`, in whose step they would be
+        alone; one whose id or unique key is taken is not, and the record of the job that asked for it is `linked` to
+        the job that stands for it. If one of them cannot be stored at all, the start has failed for good, with the
+        reason "result", and none is. May be repeated: yes; what was done says ALREADY, also if it has erased the
         record (`keep=0`) not long ago. A start that `end` or `recall` took back says STALE for ever.
         """
         ...

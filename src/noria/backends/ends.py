@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
-from noria.model.outcome import Failure, Outcome, Settlement
+from noria.model.job import NewJob, Receipt
+from noria.model.outcome import Failure, Outcome
+from noria.model.settlement import Settlement
 from noria.model.state import Event, State, legal
 
 _EVENTS: Final[dict[State, Event]] = {
@@ -26,9 +29,9 @@ _FURTHEST: Final = 1e12
 """Seconds that a row can hold with room to spare: 31,000 years."""
 
 
-def storable(end: Settlement, max_body: int) -> Settlement:
-    """The end itself, or the failure that is recorded because the end cannot be."""
-    flaw = _flaw(end, max_body)
+def storable(end: Settlement, max_body: int, flaw: str | None = None) -> Settlement:
+    """The end itself, or the failure that is recorded because the end cannot be; `flaw`: why, if that is known."""
+    flaw = flaw or _flaw(end, max_body)
     if flaw is None:
         return end
     failure = Failure.of("result", f"its end cannot be recorded: {flaw}")
@@ -56,3 +59,13 @@ def _flaw_of_result(end: Settlement, max_body: int) -> str | None:
     if end.codec != "json" and not (end.codec.isascii() and end.codec.isprintable()):
         return f"{end.codec!a:.40} names no codec"
     return None
+
+
+def asking(ends: Sequence[Settlement]) -> list[tuple[int, Settlement]]:
+    """The ends that have follow-ups, each with its place: successes alone may."""
+    return [(n, end) for n, end in enumerate(ends) if end.follow_ups and end.state is State.SUCCEEDED]
+
+
+def follow_up_flaw(job: NewJob, receipt: Receipt) -> str:
+    """Why an end cannot be recorded with a follow-up that was rejected."""
+    return f"its follow-up of task {job.task!a:.150}: {receipt.why}"

@@ -11,7 +11,7 @@ from noria.cli.jobview import short
 from noria.cli.quantities import duration
 from noria.clock import moment
 from noria.front.resources import failure_resource, summary
-from noria.model.outcome import Settlement
+from noria.model.settlement import Settlement
 from noria.worker.held import Run
 
 

@@ -29,7 +29,7 @@ from noria.cli.writer import LineWriter
 from noria.clock import SystemClock
 from noria.front.extra import missing
 from noria.front.listener import HOST, PORT
-from noria.model.outcome import Settlement
+from noria.model.settlement import Settlement
 from noria.model.state import State
 from noria.worker import WorkerSettings
 from noria.worker.held import Run

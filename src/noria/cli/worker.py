@@ -23,7 +23,8 @@ from noria.cli.supervise import supervise
 from noria.cli.target import application
 from noria.errors import InvalidOption, shown
 from noria.front.resources import summary
-from noria.model.outcome import Outcome, Settlement
+from noria.model.outcome import Outcome
+from noria.model.settlement import Settlement
 from noria.model.state import State
 from noria.worker import WorkerSettings
 from noria.worker.held import Run

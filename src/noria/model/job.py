@@ -36,6 +36,7 @@ class Extras(Struct, frozen=True, omit_defaults=True):
         correlation_id: the caller's own id for what this job belongs to.
         copy_of: the id of the job that this one was copied from.
         schedule, slot: the timer that made it, and the time for which it did, in seconds since the epoch.
+        parent_id: the id of the job whose follow-up it is, as hex; root_id: of the first job of that tree.
     """
 
     timeout: float | None = None
@@ -45,6 +46,8 @@ class Extras(Struct, frozen=True, omit_defaults=True):
     copy_of: str = ""
     schedule: str = ""
     slot: float | None = None
+    parent_id: str = ""
+    root_id: str = ""
 
 
 NO_EXTRAS = Extras()
@@ -162,6 +165,7 @@ class Record(Struct, frozen=True, kw_only=True):
         finished: when it reached its final state.
         cancelling: it runs, and its cancellation was asked for; cancelling_since: when that was.
         result: None also when the job succeeded and its result is no longer kept.
+        linked: the jobs that stand for follow-ups of this one, whose unique keys or ids they had taken.
     """
 
     id: Id
@@ -192,6 +196,7 @@ class Record(Struct, frozen=True, kw_only=True):
     result_codec: str = "json"
     log: tuple[Start, ...] = ()
     cancelling_since: float | None = None
+    linked: tuple[Id, ...] = ()
 
 
 def rank(due: float, priority: int, ageing: float = AGEING, *, newest: bool = False) -> int:

@@ -13,6 +13,10 @@ MAX_LISTED: Final = 64 * 1024
 """Bytes of a body or result that still go along in a list; larger ones are read one by one."""
 MAX_DOC: Final = 64 * 1024
 """Bytes of one small document."""
+MAX_FOLLOW_UPS: Final = 1_000
+"""Follow-ups of one job; they are stored in the step that records its outcome."""
+MAX_FOLLOW_UP_BYTES: Final = 2 * MIB
+"""Bytes of the arguments of all follow-ups of one job."""
 MAX_BATCH: Final = 1_000
 """Rows that one statement promotes, returns, expires or prunes at most."""
 

@@ -7,7 +7,6 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from noria.ids import Id
 from noria.model.backoff import Backoff, Chance
 from noria.model.limits import MAX_MESSAGE, MAX_RELEASES, MAX_SNOOZES, MAX_TRACEBACK, SUSPECT_AT
 from noria.model.state import State
@@ -106,31 +105,6 @@ class Tally(Struct, frozen=True, gc=False):
     def suspect(self) -> bool:
         """Whether the job has crashed so often that it must run apart from other suspects."""
         return self.crashes >= SUSPECT_AT
-
-
-class Settlement(Struct, frozen=True, gc=False):
-    """The end of one start, as the worker asks the backend to record it.
-
-    Attributes:
-        id, starts: with the session, the fence: which start this ends.
-        outcome: how the start ended.
-        state: what the job becomes.
-        delay: seconds until the job may run again; for RETRYING and SCHEDULED.
-        result: the encoded value, for SUCCEEDED.
-        codec: how `result` is encoded.
-        failure: why, for everything but success.
-        began: when the handler's first step ran, seconds since the epoch; 0 if it never ran.
-    """
-
-    id: Id
-    starts: int
-    outcome: Outcome
-    state: State
-    delay: float = 0.0
-    result: bytes | None = None
-    codec: str = "json"
-    failure: Failure | None = None
-    began: float = 0.0
 
 
 class End(Struct, frozen=True, gc=False):

@@ -57,6 +57,7 @@ class Query(Struct, frozen=True, kw_only=True):
         states: any of these.
         tasks, queues, workers: any of these; a star at the end of a name stands for any end.
         tag, correlation_id, fingerprint: exactly this.
+        parent_id: follow-ups of this job; as hex.
         dead: only dead letters.
         created_after, created_before: seconds since the epoch. Jobs whose id was made more than an hour away from the
             time at which they were stored may be overlooked by these.
@@ -75,6 +76,7 @@ class Query(Struct, frozen=True, kw_only=True):
     tag: str = ""
     correlation_id: str = ""
     fingerprint: str = ""
+    parent_id: str = ""
     dead: bool = False
     created_after: float | None = None
     created_before: float | None = None
@@ -86,7 +88,7 @@ class Query(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if len(self.terms) > MAX_TERMS:
             raise InvalidInput(f"a query has at most {MAX_TERMS} terms", field="terms")
-        for field in ("tag", "correlation_id", "fingerprint"):
+        for field in ("tag", "correlation_id", "fingerprint", "parent_id"):
             _check(field, getattr(self, field))
         for field in ("tasks", "queues", "workers"):
             for name in getattr(self, field):

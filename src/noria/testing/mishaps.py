@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from noria.backends.contract import Batch, Evidence, Fence, Orders, Verdict, Vitals, Want
 from noria.ids import Id, SessionId
 from noria.model.job import Lease
-from noria.model.outcome import Settlement
+from noria.model.settlement import Settlement
 
 
 class Plan:

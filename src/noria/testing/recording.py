@@ -44,7 +44,7 @@ from noria.backends.contract import (
 )
 from noria.ids import Id, SessionId
 from noria.model.job import NewJob, Receipt, Record
-from noria.model.outcome import Settlement
+from noria.model.settlement import Settlement
 from noria.testing import telling
 from noria.testing.events import (
     AlterEnd,

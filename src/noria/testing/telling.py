@@ -25,7 +25,7 @@ from noria.backends.contract import (
 from noria.errors import Conflict, InvalidInput, NotRunning, Unavailable
 from noria.ids import Id, SessionId
 from noria.model.job import Lease, NewJob, Receipt, Record
-from noria.model.outcome import Settlement
+from noria.model.settlement import Settlement
 from noria.testing.events import (
     AlterEnd,
     AlterInvoke,

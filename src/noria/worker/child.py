@@ -161,7 +161,7 @@ def attempt(tasks: Mapping[str, TaskDef], lease: Lease, context: Context, wait: 
             value, codec = wait(surrounded(task, context, arguments, _here))
     except BaseException as error:  # noqa: BLE001 - even SystemExit is data about the job
         return _threw(raised(error, task.retry), error)
-    return Returned(value, codec, memory.resident())
+    return Returned(value, codec, memory.resident(), context.take_follow_ups())
 
 
 async def _here(function: Callable[[], Any]) -> Any:

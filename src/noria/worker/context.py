@@ -5,12 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from noria import ids
 from noria.clock import utc
 from noria.errors import NoriaError
-from noria.model.job import Lease
+from noria.model.job import Lease, NewJob
+from noria.worker.follow import Describes, FollowUps, Pending
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Stopped(NoriaError):
@@ -26,10 +30,11 @@ class Context:
         state: what the application's lifespan yielded; None if it has none. A job in a process cannot use it.
     """
 
-    __slots__ = ("_lease", "_stop", "_wall", "state")
+    __slots__ = ("_follow_ups", "_lease", "_stop", "_wall", "state")
 
     def __init__(self, lease: Lease, state: Any, wall: Callable[[], float]) -> None:
         self._lease = lease
+        self._follow_ups = FollowUps(lease)
         self._stop = threading.Event()
         self._wall = wall
         self.state = state
@@ -103,6 +108,34 @@ class Context:
     def time_left(self) -> float | None:
         """Seconds until the deadline, never below 0; None if the job has no deadline."""
         return None if self._lease.deadline is None else max(0.0, self._lease.deadline - self._wall())
+
+    @property
+    def parent_id(self) -> str:
+        """The id of the job whose follow-up this one is, a UUID as text; empty if it is none."""
+        parent = self._lease.extras.parent_id
+        return ids.to_text(ids.from_text(parent)) if parent else ""
+
+    def enqueue(self, task: Describes[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Pending[R]:
+        """Enqueue a follow-up of this job, in the same step in which its success is recorded. Not a coroutine.
+
+        A job that is tried again never doubles its follow-ups, and one that does not succeed leaves none. If another
+        job has the unique key of a follow-up then, that job stands for it, and is listed beside the children.
+
+        Args:
+            task: a task, or `task.options(...)`.
+            args, kwargs: its arguments. Its deadline is at most that of this job.
+
+        Raises:
+            InvalidArguments, TooLarge: as `task.enqueue`; also if all follow-ups of the job have over 2 MiB.
+            InvalidInput: the job has 1,000 follow-ups already.
+            NotRunning: the handler has ended.
+        """
+        new = self._follow_ups.add(task.job(*args, **kwargs).new)
+        return Pending(ids.to_text(new.id), new.task)
+
+    def take_follow_ups(self) -> tuple[NewJob, ...]:
+        """What goes along with the success; for the worker. From now on no more can be enqueued."""
+        return self._follow_ups.take()
 
     @property
     def stopping(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from noria import ids
-from noria.model.job import Lease
+from noria.model.job import Lease, NewJob
 from noria.model.task import TaskDef
 from noria.worker.call import Packed
 from noria.worker.context import Context
@@ -18,8 +18,8 @@ class Run:
     """One start of one job in this process, from its lease until its outcome is recorded."""
 
     __slots__ = (
-        "began", "bucket", "context", "doom", "due", "ended", "entered", "error", "handle", "lease", "packed", "place",
-        "raised", "seat", "settled", "since", "slot", "task", "why",
+        "began", "bucket", "context", "doom", "due", "ended", "entered", "error", "follow_ups", "handle", "lease",
+        "packed", "place", "raised", "seat", "settled", "since", "slot", "task", "why",
     )  # fmt: skip
 
     def __init__(self, lease: Lease, task: TaskDef | None, since: float) -> None:
@@ -42,6 +42,11 @@ class Run:
         self.error: BaseException | None = None
         self.raised: Raised | None = None
         self.packed: Packed | None = None
+        self.follow_ups: tuple[NewJob, ...] = ()
+
+    def take_follow_ups(self) -> tuple[NewJob, ...]:
+        """What goes along with its success; no more can be asked for."""
+        return self.follow_ups if self.context is None else self.context.take_follow_ups()
 
 
 def label(lease: Lease) -> str:

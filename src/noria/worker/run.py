@@ -19,7 +19,8 @@ from noria.model import outcome as ends
 from noria.model.backoff import Chance
 from noria.model.job import Lease
 from noria.model.limits import MAX_DELAY
-from noria.model.outcome import End, Outcome, Settlement
+from noria.model.outcome import End, Outcome
+from noria.model.settlement import Settlement
 from noria.model.task import Arguments, Executor, TaskDef
 from noria.worker.call import call, pack, surrounded, with_context
 from noria.worker.context import Context
@@ -236,7 +237,7 @@ class Runner:
     def _ended_apart(self, run: Run, told: Told) -> None:
         """A process has told how its handler ended, or has died."""
         if isinstance(told, Returned):
-            run.packed = told.value, told.codec
+            run.packed, run.follow_ups = (told.value, told.codec), told.follow_ups
         else:
             run.raised = told.raised
         self._ended(run)
@@ -274,13 +275,16 @@ class Runner:
         run.settled = True
         if run.doom is Doom.LOST:
             return
-        data, codec = run.packed if run.packed and end.outcome is Outcome.SUCCEEDED else (None, "json")
-        lease = run.lease
+        lease, done = run.lease, end.outcome is Outcome.SUCCEEDED
+        data, codec = run.packed if run.packed and done else (None, "json")
+        # Taken whatever the end is: who asks for more from now on is told that it is too late.
+        follow_ups = run.take_follow_ups()
         self._settle(
             Settlement(
-                lease.id, lease.starts, end.outcome, end.state, end.delay, data, codec, end.failure, run.began
+                lease.id, lease.starts, end.outcome, end.state, end.delay, data, codec, end.failure, run.began,
+                follow_ups if done else (),
             )
-        )
+        )  # fmt: skip
 
     # -- telling runs to end -------------------------------------------------------------------------------
 

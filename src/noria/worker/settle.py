@@ -12,7 +12,7 @@ from noria.backends.contract import Verdict
 from noria.errors import BackendError
 from noria.ids import Id, SessionId
 from noria.model.limits import MAX_BATCH
-from noria.model.outcome import Settlement
+from noria.model.settlement import Settlement
 from noria.model.wording import count
 from noria.worker.outage import Outage
 from noria.worker.settings import MAX_UNSETTLED_BYTES
@@ -83,14 +83,15 @@ class Settler:
     def add(self, end: Settlement) -> None:
         """Have an outcome recorded."""
         self._waiting.append(end)
-        self._bytes += _FIXED + len(end.result or b"")
+        self._bytes += _size(end)
         self._idle.clear()
         self._news.set()
 
     def waiting(self) -> tuple[SessionId, list[Settlement]]:
         """From another thread: the first outcomes that wait and were not told of, and whose they are."""
         session = self._session
-        ends, (whose, told) = self._waiting[:MAX_BATCH], self._told
+        waiting, (whose, told) = self._waiting, self._told
+        ends = waiting[: _portion(waiting)]
         if whose == session:
             ends = [end for end in ends if (end.id, end.starts) not in told]
         # A new session may have begun meanwhile: these may be its outcomes.
@@ -117,8 +118,9 @@ class Settler:
 
     async def _flush(self) -> None:
         session = self._session
-        batch, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
-        self._bytes -= sum(_FIXED + len(end.result or b"") for end in batch)
+        n = _portion(self._waiting)
+        batch, self._waiting = self._waiting[:n], self._waiting[n:]
+        self._bytes -= sum(map(_size, batch))
         batch = self._hear(session, batch)
         verdicts = await self._record(session, batch) if batch else []
         if session != self._session:
@@ -158,3 +160,19 @@ class Settler:
         if not self._waiting:
             self._bytes = 0
             self._idle.set()
+
+
+def _size(end: Settlement) -> int:
+    """Bytes that an outcome is taken for."""
+    size = _FIXED + len(end.result or b"")
+    return size + sum(_FIXED + len(job.body) for job in end.follow_ups) if end.follow_ups else size
+
+
+def _portion(waiting: Sequence[Settlement]) -> int:
+    """How many outcomes are recorded together: each is one with its follow-ups, which are counted as well."""
+    jobs = 0
+    for n, end in enumerate(waiting[:MAX_BATCH]):
+        jobs += len(end.follow_ups)
+        if n and jobs > MAX_BATCH:
+            return n
+    return min(len(waiting), MAX_BATCH)

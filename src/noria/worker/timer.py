@@ -21,8 +21,8 @@ from noria.errors import BackendError, Conflict, InvalidInput
 from noria.ids import Id, IdSource
 from noria.model import schedule as timers
 from noria.model.document import Doc, Version
-from noria.model.outcome import Settlement
 from noria.model.schedule import KIND, Schedule, Step
+from noria.model.settlement import Settlement
 from noria.worker.outage import Outage
 from noria.worker.outside import Outside
 from noria.worker.settings import OUTAGE_AT_MOST

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from noria.ids import Id
-from noria.model.job import Lease
+from noria.model.job import Lease, NewJob
 from noria.model.limits import MIB
 from noria.worker.raised import Raised
 
@@ -80,11 +80,12 @@ class Broken(Struct, frozen=True, tag=True):
 
 
 class Returned(Struct, frozen=True, tag=True):
-    """The handler returned: its encoded value, and the bytes of memory that the process holds now."""
+    """The handler returned: its encoded value, the bytes of memory that the process holds now, and its follow-ups."""
 
     value: bytes
     codec: str
     memory: int
+    follow_ups: tuple[NewJob, ...] = ()
 
 
 class Threw(Struct, frozen=True, tag=True):

@@ -15,8 +15,8 @@ from noria.backends.contract import Backend, Evidence, Orders, Verdict, Vitals
 from noria.errors import ConfigError
 from noria.ids import SessionId
 from noria.model.limits import MAX_BATCH
-from noria.model.outcome import Settlement
 from noria.model.schedule import Schedule
+from noria.model.settlement import Settlement
 from noria.model.task import Executor, TaskDef
 from noria.model.wording import shares
 from noria.worker import memory

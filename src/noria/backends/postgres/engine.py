@@ -64,7 +64,7 @@ class Engine(engine.Engine):
         def run(work: Transaction) -> list[Any]:
             # By the server's time, which is known only now; nobody waits for us meanwhile.
             group.prepare(self.settings, work.now)
-            if any(isinstance(call, (Pushes, Alter)) for call in group.calls):
+            if any(isinstance(call, (Pushes, Alter)) or _follows(call) for call in group.calls):
                 work.run("wait_briefly", BRIEFEST if self._held else BRIEF)
             return group.run(work)
 
@@ -83,3 +83,8 @@ def _keys_alone(group: Group) -> list[Key]:
     if isinstance(call, Pushes) and len(call.pushes) == 1:
         return keys_of(call.pushes[0])
     return keys_of(call) if isinstance(call, Alter) else []
+
+
+def _follows(call: Call) -> bool:
+    """Whether a settle stores jobs whose keys others may be taking; it is tried again by its worker."""
+    return isinstance(call, Settle) and call.follows

@@ -15,7 +15,7 @@ from noria.backends.sql.settle import Item
 from noria.backends.sql.transaction import ERASED, Transaction
 from noria.backends.units import millis
 from noria.ids import Id
-from noria.model.outcome import Settlement
+from noria.model.settlement import Settlement
 from noria.model.state import State
 
 

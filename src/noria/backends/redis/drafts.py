@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from noria.backends.ends import follow_up_flaw
 from noria.backends.redis.call import Word
 from noria.backends.redis.cards import write_card
 from noria.backends.redis.heads import NEVER, Head, pack
@@ -49,6 +50,14 @@ class Drafts:
             except _UNFIT as error:
                 self.words.append(None)
                 self._reject(index, error)
+
+    @property
+    def flaw(self) -> str | None:
+        """Why the first of those that cannot be stored cannot, if there is one."""
+        for job, receipt in zip(self.jobs, self.receipts, strict=True):
+            if receipt.status == "rejected":
+                return follow_up_flaw(job, receipt)
+        return None
 
     @property
     def whole(self) -> bool:
@@ -103,6 +112,7 @@ def _head_and_card(job: NewJob) -> tuple[bytes, bytes]:
     head = Head(
         lane=job.lane,
         keyed=int(job.unique is not None),
+        kin=int(bool(job.extras.parent_id)),
         # Without a time of its own it is due after its delay, by the clock of the script.
         due=NEVER if job.at is None else _stored(job.at),
         rank=max(0.0, _stored(job.delay)),

@@ -18,7 +18,7 @@ NEVER: Final = math.inf
 ERASED: Final = 20
 """Stored in place of a state where a record was erased: for a while it still answers those who repeat a call."""
 
-_LAYOUT: Final = Layout("<BBBBBBxxIIddddddddiIIIIII")
+_LAYOUT: Final = Layout("<BBBBBBBxIIddddddddiIIIIII")
 _TEXTS: Final = 6
 _pack, _unpack, _size = _LAYOUT.pack, _LAYOUT.unpack_from, _LAYOUT.size
 
@@ -28,6 +28,7 @@ class Head(Struct, gc=False):
 
     Attributes:
         keyed: whether it has a unique key; taken: its last start was taken from its session.
+        kin: 1 for a follow-up of another job, 2 more for one that is linked to jobs which stand for its follow-ups.
         session: of its last start, in decimal; empty if it never was leased.
         reply, unique, correlation: empty if there is none.
     """
@@ -38,6 +39,7 @@ class Head(Struct, gc=False):
     cancelling: int = 0
     keyed: int = 0
     taken: int = 0
+    kin: int = 0
     starts: int = 0
     version: int = 1
     began: float = NEVER

@@ -20,7 +20,7 @@ from noria.backends.redis.talk import Epoch
 from noria.clock import Clock
 from noria.errors import ConfigError, Unavailable
 from noria.ids import SessionId
-from noria.model.outcome import Settlement
+from noria.model.settlement import Settlement
 
 
 class RedisKeeper:

@@ -30,7 +30,7 @@ class Asked(Struct):
     asked: int | None = None
 
 
-_WIDTH: Final = 8
+_WIDTH: Final = 9
 _decode_failure = msgspec.json.Decoder(Failure).decode
 _decode_asked = msgspec.json.Decoder(Asked).decode
 _decode_log = msgspec.json.Decoder(tuple[Start, ...]).decode
@@ -48,6 +48,7 @@ class Row(Struct):
     result: bytes | None
     log: bytes | None
     asked: bytes | None
+    linked: bytes | None
 
     @property
     def cancelling_since(self) -> float | None:
@@ -146,6 +147,7 @@ def record(row: Row, parts: Parts) -> Record:
         result_codec=result_codec.decode(),
         log=_log(row) if Parts.LOG in parts else (),
         cancelling_since=row.cancelling_since,
+        linked=_ids(row.linked or b""),
     )
 
 
@@ -167,3 +169,7 @@ def _log(row: Row) -> tuple[Start, ...]:
 
 def _seconds(stored: float) -> float | None:
     return None if stored == NEVER else stored / 1000
+
+
+def _ids(joined: bytes) -> tuple[Id, ...]:
+    return tuple(Id(joined[at : at + 16]) for at in range(0, len(joined), 16))

@@ -5,20 +5,22 @@ Starts that succeeded take a short way of their own: they are the most, and noth
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from noria.backends.contract import Verdict
-from noria.backends.ends import storable
+from noria.backends.ends import asking, storable
 from noria.backends.redis import writes
 from noria.backends.redis.call import Call, Request, Steps, Word
-from noria.backends.redis.settings import ERASED_FOR, Settings
+from noria.backends.redis.drafts import Drafts
+from noria.backends.redis.settings import ERASED_FOR, PORTION, Settings
 from noria.backends.redis.verdicts import end_of_start
 from noria.backends.redis.writes import Seen, Write
 from noria.backends.units import millis
 from noria.ids import SessionId
-from noria.model.outcome import End, Settlement
+from noria.model.outcome import End
+from noria.model.settlement import Settlement
 from noria.model.state import State
 
 Item = tuple[int, Settlement]
@@ -37,10 +39,19 @@ class Settle(Call):
     def steps(self, settings: Settings) -> Steps:
         """End starts, as `Queue.settle` promises."""
         verdicts = [Verdict.STALE] * len(self.ends)
-        fit = [(index, storable(end, settings.max_body)) for index, end in enumerate(self.ends)]
-        done = [item for item in fit if item[1].state is State.SUCCEEDED]
+        follow_ups = {index: Drafts(end.follow_ups, settings.max_body) for index, end in asking(self.ends)}
+        flaws = {index: flaw for index, drafts in follow_ups.items() if (flaw := drafts.flaw)}
+        fit = [
+            (index, storable(end, settings.max_body, flaws.get(index))) for index, end in enumerate(self.ends)
+        ]
+        done = [item for item in fit if item[1].state is State.SUCCEEDED and item[0] not in follow_ups]
         rest = [item for item in fit if item[1].state is not State.SUCCEEDED]
         asked = [self._request(portion, settings) for portion in writes.portions(done)]
+        if follow_ups:
+            following = [item for item in fit if item[1].state is State.SUCCEEDED and item[0] in follow_ups]
+            for portion in _portions(following):
+                asked.append(self._follow(portion, follow_ups, settings))
+            done += following
         looked = writes.looks([end.id for _, end in rest], self.session)
         if not asked and not looked:
             return verdicts
@@ -98,15 +109,45 @@ class Settle(Call):
         return Verdict.OK if alive else Verdict.STALE
 
     def _request(self, portion: Sequence[Item], settings: Settings) -> Request:
-        words: list[Word] = [
+        words = self._first_words(settings)
+        for _, end in portion:
+            words += _words(end)
+        return Request("settle", words)
+
+    def _follow(
+        self, portion: Sequence[Item], follow_ups: Mapping[int, Drafts], settings: Settings
+    ) -> Request:
+        words = [*self._first_words(settings), millis(settings.poll)]
+        for index, end in portion:
+            words += _words(end)
+            jobs = follow_ups[index].words
+            words.append(len(jobs))
+            for each in jobs:
+                words += each or ()
+        return Request("settle_follow", words)
+
+    def _first_words(self, settings: Settings) -> list[Word]:
+        return [
             self.session,
             millis(settings.keep_succeeded),
             settings.keep_succeeded_at_most,
             millis(ERASED_FOR * settings.timeout),
         ]
-        for _, end in portion:
-            words += _words(end)
-        return Request("settle", words)
+
+
+def _portions(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    """As many as one script takes, each with all of its follow-ups."""
+    portion: list[Item] = []
+    size = 0
+    for item in items:
+        jobs = 1 + len(item[1].follow_ups)
+        if portion and size + jobs > PORTION:
+            yield portion
+            portion, size = [], 0
+        portion.append(item)
+        size += jobs
+    if portion:
+        yield portion
 
 
 def _words(end: Settlement) -> Iterator[Word]:

@@ -27,6 +27,8 @@ _UNSUCCESSFUL: Final = frozenset({State.FAILED, State.CANCELLED, State.EXPIRED})
 def source_of(settings: Settings, query: Query) -> Steps:
     """The source for a query."""
     bounds = _bounds(query)
+    if query.parent_id:
+        return _of_set(settings, f"children:{query.parent_id}", query, bounds)
     if query.correlation_id:
         return _of_set(settings, f"correlated:{query.correlation_id}", query, bounds)
     if query.dead:

@@ -11,7 +11,7 @@ from noria.backends.sql.desk import Publish
 from noria.backends.sql.engine import Engine
 from noria.backends.sql.sessions import Recall, Renew
 from noria.ids import SessionId
-from noria.model.outcome import Settlement
+from noria.model.settlement import Settlement
 
 
 class SqlKeeper:

@@ -65,7 +65,7 @@ class Pushes(Call):
             self._keep_whole(drafts)
         conflicts = self._write_docs(work, drafts) if self._carrying else {}
         work.insert(drafts)
-        _announce(work, drafts.stored())
+        announce(work, drafts.stored())
         return [conflicts.get(index) or drafts.receipts[span] for index, span in enumerate(self._spans)]
 
     def _keep_whole(self, drafts: Drafts) -> None:
@@ -99,7 +99,7 @@ class Pushes(Call):
 # ---- what follows
 
 
-def _announce(work: Transaction, rows: Sequence[Row]) -> None:
+def announce(work: Transaction, rows: Sequence[Row]) -> None:
     """Count the new jobs, and wake whoever waits for them.
 
     Whoever waits looks again after a poll anyway, so that a job that is due later needs no hint.

@@ -105,6 +105,7 @@ def _record(row: Row, parts: Parts) -> Record:
         result_codec=row.result_codec or "json",
         log=_log(row) if Parts.LOG in parts else (),
         cancelling_since=seconds_or_none(row.asked),
+        linked=() if row.linked is None else tuple(map(to_id, decode(row.linked, list[str]))),
     )
 
 

@@ -173,6 +173,7 @@ class Row(Struct, array_like=True, gc=False):
     body_hex: str | None
     result_text: str | None
     result_hex: str | None
+    linked: str | None
 
 
 def encode(value: object) -> str:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from noria.backends.contract import Verdict
-from noria.backends.ends import storable
+from noria.backends.ends import asking, storable
+from noria.backends.sql import follow
 from noria.backends.sql.bounds import Bounds
 from noria.backends.sql.call import Call
 from noria.backends.sql.rows import ENDED, HELD, Running, decode, encode
@@ -20,7 +21,8 @@ from noria.backends.sql.verdicts import respecting_cancel, row_after
 from noria.ids import SessionId
 from noria.model.flow import Word
 from noria.model.limits import MAX_LOG
-from noria.model.outcome import End, Outcome, Settlement
+from noria.model.outcome import End, Outcome
+from noria.model.settlement import Settlement
 from noria.model.state import State
 
 ENDS: Final[dict[State, Word]] = {
@@ -43,13 +45,24 @@ class Settle(Call):
     ends: Sequence[Settlement]
     _done: list[Item] = field(default_factory=list)
     _rest: list[Item] = field(default_factory=list)
+    _follow_ups: follow.FollowUps | None = None
 
     def prepare(self, settings: Settings, now: int) -> None:
         """Tell the successes from the others; each keeps its place in the call."""
         self._done, self._rest = [], []
+        following = asking(self.ends)
+        self._follow_ups = follow.FollowUps(following, now, settings) if following else None
+        flaws: dict[int, str] = self._follow_ups.flaws if self._follow_ups else {}
         for index, end in enumerate(self.ends):
-            fit = storable(end, settings.max_body)
+            fit = storable(end, settings.max_body, flaws.get(index) if flaws else None)
+            if end.follow_ups and fit.state is not State.SUCCEEDED:
+                flaws.setdefault(index, "it did not succeed")
             (self._done if fit.state is State.SUCCEEDED else self._rest).append((index, fit))
+
+    @property
+    def follows(self) -> bool:
+        """Whether follow-ups are stored with it."""
+        return self._follow_ups is not None
 
     def run(self, work: Transaction) -> list[Verdict]:
         """End starts, as `Queue.settle` promises."""
@@ -58,6 +71,9 @@ class Settle(Call):
             self.settle_done(work, self._done, verdicts)
         if self._rest:
             _settle_rest(work, self.session, self._rest, verdicts)
+        if self._follow_ups is not None:
+            # After the ends: a follow-up may take over the unique key that its parent has just given up.
+            self._follow_ups.store(work, verdicts)
         return verdicts
 
     def settle_done(self, work: Transaction, items: Sequence[Item], verdicts: list[Verdict]) -> None:

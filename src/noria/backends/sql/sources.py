@@ -32,6 +32,8 @@ def source_of(work: Transaction, query: Query) -> Source:
 
 def _narrowest(work: Transaction, query: Query) -> Source:
     oldest_first = query.oldest_first
+    if query.parent_id:
+        return _simple("find_children", oldest_first, query.parent_id)
     if query.correlation_id:
         return _simple("find_correlated", oldest_first, query.correlation_id)
     if query.dead:

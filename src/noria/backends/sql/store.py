@@ -70,7 +70,8 @@ from noria.clock import Clock
 from noria.errors import NoriaError, NotRunning, Unavailable
 from noria.ids import Id, IdSource, SessionId
 from noria.model.job import Lease, NewJob, Receipt, Record
-from noria.model.outcome import Failure, Settlement, after_release
+from noria.model.outcome import Failure, after_release
+from noria.model.settlement import Settlement
 
 SOON: Final = 0.005
 """Seconds after which a lease that met others at the same jobs looks again."""

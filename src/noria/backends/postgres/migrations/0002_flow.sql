@@ -18,3 +18,8 @@ CREATE TABLE noria.limits (
 -- then, whatever becomes of the job, until somebody who finds the time over writes -1; -1: it holds it no more.
 -- As long as it does, `live_key` has the key.
 ALTER TABLE noria.jobs ADD COLUMN hold bigint;
+-- Follow-ups: the job that asked for this one, as in its extras; and the jobs that stand for follow-ups of this one, as
+-- JSON [id as hex, …].
+ALTER TABLE noria.jobs ADD COLUMN parent_id text COLLATE "C";
+ALTER TABLE noria.jobs ADD COLUMN linked text;
+CREATE INDEX children ON noria.jobs (parent_id, id) WHERE parent_id IS NOT NULL;

@@ -18,12 +18,13 @@ WITH given AS MATERIALIZED (
 ), stored AS (
     INSERT INTO noria.jobs (
         id, state, queue, task, lane, rank, priority, due, attempts, crash_budget, codec, body, body_bytes, reply,
-        unique_key, live_key, extras, correlation_id, keep, expires, deadline, lapse, created
+        unique_key, live_key, extras, correlation_id, parent_id, keep, expires, deadline, lapse, created
     )
     SELECT
         id, state, queue, task, lane, rank, priority, due, attempts, crash_budget, codec, body, body_bytes, reply,
         unique_key, unique_key, extras,
         CASE WHEN extras LIKE '%"correlation_id"%' THEN nullif(noria.peek(extras, 'correlation_id'), '') END,
+        CASE WHEN extras LIKE '%"parent_id"%' THEN nullif(noria.peek(extras, 'parent_id'), '') END,
         keep, expires, deadline, lapse, $2::bigint
     FROM given
     WHERE $3::boolean OR queue <> ALL (ARRAY(

@@ -14,7 +14,8 @@ SELECT coalesce(json_agg(CASE WHEN j.state < 20 THEN json_build_array(
     CASE WHEN $2::boolean AND octet_length(j.body) <= $5::bigint THEN j.body END,
     CASE WHEN $2::boolean AND octet_length(j.body_bytes) <= $5::bigint THEN encode(j.body_bytes, 'hex') END,
     CASE WHEN $3::boolean AND octet_length(j.result) <= $5::bigint THEN j.result END,
-    CASE WHEN $3::boolean AND octet_length(j.result_bytes) <= $5::bigint THEN encode(j.result_bytes, 'hex') END
+    CASE WHEN $3::boolean AND octet_length(j.result_bytes) <= $5::bigint THEN encode(j.result_bytes, 'hex') END,
+    j.linked
 ) END ORDER BY place), '[]')
 FROM jsonb_array_elements_text($1::jsonb) WITH ORDINALITY AS e (id, place)
 LEFT JOIN noria.jobs AS j ON j.id = e.id::uuid

@@ -4,7 +4,7 @@
 -- In: ARGV[3] 1 if with bodies; ARGV[4] with results; ARGV[5] with logs; ARGV[6] bodies and results of more bytes are left
 --     out; then the ids.
 -- Out: for each job, flat: head or null, worker, failure, card, body, result, log, and of a job whose cancel
---     was asked for its last change; a part that is not there is null. A
+--     was asked for its last change; the ids of jobs that stand for its follow-ups; a part that is not there is null. A
 --     result stands behind its codec and a NUL; one that is left out, or was not asked for, is its codec alone.
 -- Locks: nothing.
 -- Safe to repeat: yes.
@@ -40,8 +40,9 @@ for at = 7, #ARGV do
         reply[n + 6] = result_of(id)
         reply[n + 7] = ARGV[5] == '1' and redis.call('HGET', P .. 'log', id)
         reply[n + 8] = h.cancelling == 1 and redis.call('HGET', P .. 'change', id)
+        reply[n + 9] = h.kin >= 2 and redis.call('HGET', P .. 'linked', id)
     else
-        for i = 1, 8 do reply[n + i] = false end
+        for i = 1, 9 do reply[n + i] = false end
     end
 end
 return reply

@@ -1,59 +1,17 @@
 #!lua flags=allow-oom
 -- Record starts that succeeded: state, result, freed unique key, hint, and what is kept no longer, in one step.
--- Needs: start, heads, gather, places, prune
+-- Needs: start, heads, gather, places, prune, succeed
 -- In: ARGV[3] session; ARGV[4] for how long records are kept; ARGV[5] how many; ARGV[6] how long what is erased
 --     at success is still known to who asks, or asks again; then for each its id, starts, codec, what the result is
 --     ('-' none, 't' text, 'b' bytes), and the result.
 -- Out: a text with a letter for each: 'o' done, 'a' already, 's' stale.
 -- Locks: the server, about 10 microseconds for each end.
 -- Safe to repeat: yes; only a start that this session holds is changed.
-local session, cap, to_be_read = ARGV[3], tonumber(ARGV[5]), tonumber(ARGV[6])
--- Its rank: a score would be written as a fraction.
-local alive = redis.call('ZRANK', P .. 'sessions', session)
-
--- What is told of a success, what of it if that fits into no hint, and whether the value goes along.
-local function outline(id, codec, what, result)
-    local short = '["' .. hex(id) .. '",' .. SUCCEEDED .. ',' .. cjson.encode(codec) .. ',null]'
-    if what ~= 't' or #result > MAX_HINT then return short, short, what == '-' end
-    local line = short:sub(1, -6) .. cjson.encode(result) .. ']'
-    return line, short, #line <= MAX_HINT - 2
-end
-
-local function record(at, h)
-    local id, codec, what, result = ARGV[at], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
-    local line, short, is_told = nil, nil, true
-    if h.reply ~= '' then line, short, is_told = outline(id, codec, what, result) end
-    lift(id, h)
-    h.finished, h.cancelling, h.version = now, 0, h.version + 1
-    if h.keep == 0 and is_told then
-        h.state = ERASED
-        strip(id)
-        put(id, h, now + to_be_read)
-    else
-        -- Somebody may wait for a value that no hint can carry: it stays until they had time to read it.
-        local keep_for = h.keep == 0 and to_be_read or h.keep < NEVER and h.keep or tonumber(ARGV[4])
-        h.state = SUCCEEDED
-        if what ~= '-' then store('result', id, codec .. '\0' .. result) end
-        put(id, h, now + keep_for)
-    end
-    happened(h, 'succeeded')
-    if line then tell(h.reply, line, short) end
-end
-
-local function settle(at)
-    local h = head_of(ARGV[at])
-    if not h or h.session ~= session or h.starts ~= tonumber(ARGV[at + 1]) or h.taken == 1 then return 's' end
-    if h.state ~= RUNNING then return 'a' end
-    if not alive then return 's' end
-    record(at, h)
-    return 'o'
-end
-
 local verdicts, ids = {}, {}
 for at = 7, #ARGV, 5 do ids[#ids + 1] = ARGV[at] end
 gathers = #ids > 1
 read_heads(ids)
-for at = 7, #ARGV, 5 do verdicts[#verdicts + 1] = settle(at) end
+for at = 7, #ARGV, 5 do verdicts[#verdicts + 1] = succeed(at) end
 prune_within(cap, 2 * #verdicts)
 conclude()
 return table.concat(verdicts)

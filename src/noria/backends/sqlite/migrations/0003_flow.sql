@@ -19,3 +19,7 @@ ALTER TABLE jobs ADD COLUMN hold INTEGER;
 DROP INDEX live_unique;
 CREATE UNIQUE INDEX live_unique ON jobs (task, unique_key) WHERE unique_key IS NOT NULL
     AND CASE WHEN hold > 0 THEN state < 20 ELSE state < 10 AND (hold IS NULL OR hold = 0 AND starts = 0) END;
+-- Follow-ups. Children name their parent in their extras; a parent is linked to jobs that stand for further ones, as
+-- JSON [id as hex, …].
+ALTER TABLE jobs ADD COLUMN linked TEXT;
+CREATE INDEX children ON jobs (extras ->> 'parent_id', id) WHERE extras ->> 'parent_id' IS NOT NULL;

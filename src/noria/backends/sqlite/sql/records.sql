@@ -32,7 +32,7 @@ SELECT json_group_array(CASE WHEN j.state < 20 THEN json_array(
         WHEN 'integer' THEN (
             SELECT hex(data) FROM blobs WHERE key = j.result AND typeof(data) = 'blob' AND octet_length(data) <= ?5
         )
-    END END
+    END END, j.linked
 ) END)
 FROM jsonb_each(?1) AS e
 LEFT JOIN jobs AS j ON j.id = unhex(e.value)

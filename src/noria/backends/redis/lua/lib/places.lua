@@ -1,6 +1,6 @@
 -- Where jobs stand: the sets that a job is in because of its head, and the numbers that follow from them.
 -- `lift` and `put` are the only way in which any job changes its place, so that no set and no count is ever forgotten.
--- Gives: happened, known, lift, put, drop, strip, has_work, order, tell, tell_end, ready_line, parked_line, hex, and `conclude`:
+-- Gives: happened, known, lift, put, drop, strip, adopt, has_work, order, tell, tell_end, ready_line, parked_line, hex, and `conclude`:
 --     last in a script; what waits, counts and hints go out with it.
 local counts, flows, wakes, orders, told = {}, {}, {}, {}, {}
 -- limits.MAX_HINT; a test compares.
@@ -184,10 +184,26 @@ local function hand_key(id, h)
     end
 end
 
+-- Have a follow-up found by the job that asked for it, which its card names.
+local function adopt(id, card)
+    local parent = card:match('"parent_id":"(%x+)"')
+    store('parents', id, parent)
+    join_set('children:' .. parent, 0, id)
+end
+
+local function disown(id, h)
+    if h.kin % 2 == 1 then
+        leave_set('children:' .. redis.call('HGET', P .. 'parents', id), id)
+        unstore('parents', id)
+    end
+    if h.kin >= 2 then unstore('linked', id) end
+end
+
 -- No reader finds the job any more.
 local function hide(id, h)
     leave_set('ids', id)
     if h.correlation ~= '' then leave_set('correlated:' .. h.correlation, id) end
+    if h.kin > 0 then disown(id, h) end
 end
 
 -- Drop everything about a job but its head.
