@@ -110,6 +110,11 @@ def to_text(id: Id) -> str:
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
+def of_hex(hex: str) -> str:
+    """The same of an id that is stored as hex; empty if there is none, or it is not one."""
+    return f"{hex[:8]}-{hex[8:12]}-{hex[12:16]}-{hex[16:20]}-{hex[20:]}" if len(hex) == 32 else ""
+
+
 def from_text(text: str | uuid.UUID) -> Id:
     """Read an id that a person or program wrote, or holds as a UUID.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any, assert_type
 
-from noria import Backoff, Context, Draft, Job, JobStatus, Noria, Task
+from noria import Backoff, Context, Draft, Job, JobStatus, Noria, Pending, Task
 
 app = Noria()
 
@@ -110,6 +110,14 @@ async def a_task_is_called_like_its_function(ctx: Context) -> None:
     assert_type(await login(ctx, "138"), bytes)
     assert_type(compress(ctx, b"x"), bytes)
     await login("138")  # type: ignore[call-arg, arg-type]  # the function itself needs its context
+
+
+def a_follow_up_is_typed_like_a_job(ctx: Context) -> None:
+    assert_type(ctx.enqueue(send_mail, "a@b.c", subject="hi"), Pending[str])
+    assert_type(ctx.enqueue(login.options(delay=1), "138"), Pending[bytes])
+    assert_type(ctx.enqueue(render, "u"), Pending[int])
+    ctx.enqueue(send_mail, 1, subject="hi")  # type: ignore[arg-type]  # the address is text
+    ctx.enqueue(send_mail, "a@b.c")  # type: ignore[call-arg]  # a subject is missing
 
 
 def takes_any_task_of_a_url(task: Task[[str], int]) -> Draft[int]:

@@ -33,7 +33,9 @@ def running(**fields: Any) -> Running:
 
 
 def after(end: End, **fields: Any) -> dict[str, Any]:
-    row = row_after(end, running(**fields), Bounds("q"), now=NOW, settings=SETTINGS, session=9, worker="w", began=1.5)
+    row = row_after(
+        end, running(**fields), Bounds("q"), now=NOW, settings=SETTINGS, session=9, worker="w", began=1.5
+    )
     return dict(zip(COLUMNS, row, strict=True))
 
 

@@ -97,6 +97,8 @@ class JobStatus(Struct, frozen=True, kw_only=True):
     correlation_id: str
     schedule: str
     slot: datetime | None
+    parent_id: str
+    linked: tuple[str, ...]
     cancelling: bool
     cancelling_since: datetime | None
     error: JobFault | None
@@ -131,6 +133,8 @@ def status_of(record: Record) -> JobStatus:
         correlation_id=record.extras.correlation_id,
         schedule=record.extras.schedule,
         slot=_at(record.extras.slot),
+        parent_id=ids.of_hex(record.extras.parent_id),
+        linked=tuple(map(ids.to_text, record.linked)),
         cancelling=record.cancelling,
         cancelling_since=_at(record.cancelling_since),
         error=_fault(record.failure),

@@ -87,12 +87,14 @@ def show_job(ctx: click.Context, id: str) -> None:
     """Tell the whole story of one job; ID is the whole id, or its last 8 digits for a recent job."""
     flags = flags_of(ctx)
     out = Output(flags)
-    record, reasons = asyncio.run(_read(flags, readable([id])))
+    record, reasons, children = asyncio.run(_read_all(flags, readable([id])))
     explained = in_one_line(reasons)
     if out.json:
-        out.record({**job_resource(record), "explained": explained})
+        known = [ids.to_text(child.id) for child in children.records]
+        out.record({**job_resource(record), "explained": explained, "children": known})
         return
-    for number, line in enumerate(jobview.story(record, SystemClock().wall(), explained, out.width)):
+    now = SystemClock().wall()
+    for number, line in enumerate(jobview.story(record, now, explained, out.width, children)):
         out.line(line if number else out.paint(line, record.state.word))
 
 
@@ -116,6 +118,16 @@ async def _read(flags: Flags, named: Sequence[Named]) -> tuple[Record, list[Reas
     async with opened_source(flags) as source:
         [id] = await chosen(source, named)
         return await source.read(id)
+
+
+async def _read_all(flags: Flags, named: Sequence[Named]) -> tuple[Record, list[Reason], jobview.Children]:
+    """A job, with the first of its follow-ups."""
+    async with opened_source(flags) as source:
+        [id] = await chosen(source, named)
+        record, reasons = await source.read(id)
+        wanted = query.parse([f"parent:{ids.to_text(id)}"], SystemClock().wall())
+        page = await source.find(wanted, None, jobview.MAX_CHILDREN)
+    return record, reasons, jobview.Children(page.records, page.next is not None)
 
 
 @jobs.command("retry", use="writes")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -22,8 +22,20 @@ from noria.model.state import State, can
 COLUMNS: Final = ("id", "state", "task", "age", "attempts", "error")
 _STEP: Final = 38
 """Columns before what a step of the timeline says."""
+MAX_CHILDREN: Final = 20
+"""Follow-ups of a job that are shown."""
 MAX_SHOWN: Final = 4_000
 """Characters of arguments and of a result that are shown; --json has all of them."""
+
+
+class Children(NamedTuple):
+    """Follow-ups of a job: the first of them, and whether there are more."""
+
+    records: Sequence[Record] = ()
+    more: bool = False
+
+
+NO_CHILDREN: Final = Children()
 
 
 def short(id: ids.Id) -> str:
@@ -44,14 +56,17 @@ def row(record: Record, now: float) -> tuple[str, ...]:
     )
 
 
-def story(record: Record, now: float, explained: str, width: int | None = None) -> Iterator[str]:
-    """Everything about a job, one line each: header, timeline, arguments, result, error, what can be done.
+def story(
+    record: Record, now: float, explained: str, width: int | None = None, children: Children = NO_CHILDREN
+) -> Iterator[str]:
+    """Everything about a job, one line each: header, follow-ups, timeline, arguments, result, error, what can be done.
 
     Why a start ended is told whole; where it does not fit into `width` columns, it is wrapped.
     """
     yield f"{ids.to_text(record.id)}  {record.state.word}"
     yield one_line(explained)
     yield from _facts(record)
+    yield from _follow_ups(record, children)
     yield ""
     yield from _timeline(record, now, width)
     yield from _value("arguments", record.body, record.codec)
@@ -72,12 +87,25 @@ def _facts(record: Record) -> Iterator[str]:
         "tags": ", ".join(extras.tags),
         "correlation": extras.correlation_id,
         "schedule": f"{extras.schedule}, slot {moment(extras.slot)}" if extras.schedule else "",
+        "follow-up of": ids.of_hex(extras.parent_id),
         "start by": moment(record.expires),
         "finish by": moment(record.deadline),
     }
     for name, value in facts.items():
         if value:
             yield f"  {name:<12}{one_line(value)}"
+
+
+def _follow_ups(record: Record, children: Children) -> Iterator[str]:
+    if children.records or record.linked:
+        yield ""
+        yield "follow-ups"
+    for child in children.records:
+        yield f"  {ids.to_text(child.id)}  {child.state.word:<10}  {one_line(child.task)}"
+    for other in record.linked:
+        yield f"  {ids.to_text(other)}  stood for one: it had its unique key, or its id"
+    if children.more:
+        yield f"  … more: noria jobs list parent:{ids.to_text(record.id)}"
 
 
 def _uncounted(record: Record) -> str:

@@ -68,6 +68,9 @@ class Job(Struct, kw_only=True):
     copy_of: str | None = None
     schedule: str | None = None
     slot_at: datetime | None = None
+    parent_id: str | None = None
+    root_id: str | None = None
+    linked: tuple[str, ...] = ()
     worker: str | None = None
     cancelling: bool = False
     cancelling_since: datetime | None = None
@@ -144,10 +147,15 @@ def record_of(job: Job) -> Record:
         extras=Extras(
             timeout=job.timeout, tags=job.tags, correlation_id=job.correlation_id or "", copy_of=job.copy_of or "",
             schedule=job.schedule or "", slot=_seconds(job.slot_at),
+            parent_id=_hex(job.parent_id), root_id=_hex(job.root_id),
         ),
         codec="json", body=_bytes(job.args), result=_bytes(job.result), log=tuple(map(_start, job.attempts)),
-        cancelling_since=_seconds(job.cancelling_since),
+        cancelling_since=_seconds(job.cancelling_since), linked=tuple(map(ids.from_text, job.linked)),
     )  # fmt: skip
+
+
+def _hex(id: str | None) -> str:
+    return "" if id is None else ids.from_text(id).hex()
 
 
 def _tally(job: Job) -> Tally:

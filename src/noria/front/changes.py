@@ -207,7 +207,7 @@ async def copy(ask: Ask) -> Response:
     if args is None or (wanted.args is UNSET and record.codec != "json"):
         raise Problem("wrong_state", "the arguments of this job are not kept as JSON; give args")
     job = job_of(ask.desk, ask.who, known, args, options)
-    job = replace(job, extras=replace(record.extras, copy_of=to_text(record.id)))
+    job = replace(job, extras=replace(record.extras, copy_of=to_text(record.id), parent_id="", root_id=""))
     route = f"POST /v1/jobs/{to_text(record.id)}/copy"
     first = None if key is None else once(ask.who, route, key, msgspec.to_builtins(wanted))
     found = await accept(ask.desk, ask.who, Order(job), first)

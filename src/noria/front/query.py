@@ -17,20 +17,21 @@ from noria.backends.contract import Query, Term
 from noria.errors import InvalidInput
 from noria.front import limits
 from noria.front.principal import Principal
+from noria.ids import from_text
 from noria.model.spans import read_seconds
 from noria.model.state import State
 
 LISTS: Final = {"task": "tasks", "queue": "queues", "worker": "workers"}
 """Words that take alternatives, separated by commas, and their fields."""
 EXACT: Final = ("tag", "correlation_id", "fingerprint")
-NAMES: Final = ("state", *LISTS, *EXACT, "error")
+NAMES: Final = ("state", *LISTS, *EXACT, "parent_id", "error")
 TIMES: Final = ("created", "finished")
 PARAMETERS: Final = (
-    "state", "task", "queue", "worker", "tag", "correlation_id", "fingerprint", "dead",
+    "state", "task", "queue", "worker", "tag", "correlation_id", "fingerprint", "parent_id", "dead",
     "created_after", "created_before", "finished_after", "finished_before", "q",
 )  # fmt: skip
 """What a list of jobs is filtered by."""
-_ALIASES: Final = {"correlation": "correlation_id"}
+_ALIASES: Final = {"correlation": "correlation_id", "parent": "parent_id"}
 _TOKEN: Final = re.compile(r'\s*(-?)(?:([a-z_]+(?:\.[^\s:"]*)?):)?("(?:[^"\\]|\\.)*"|[^\s"]+)', re.ASCII)
 _STATES: Final = {state.word: state for state in State}
 
@@ -132,7 +133,20 @@ def _with_dead(query: Query, word: Word) -> Query:
     return replace(query, dead=True)
 
 
-_READERS: Final[dict[str, Callable[[Query, Word], Query]]] = {"state": _with_states, "dead": _with_dead}
+def _with_parent(query: Query, word: Word) -> Query:
+    if word.negated or query.parent_id:
+        raise InvalidInput("parent_id is the id of one job, without a minus", field="parent_id")
+    try:
+        return replace(query, parent_id=from_text(word.value).hex())
+    except InvalidInput as error:
+        raise InvalidInput(f"parent_id: {error}", field="parent_id") from None
+
+
+_READERS: Final[dict[str, Callable[[Query, Word], Query]]] = {
+    "state": _with_states,
+    "dead": _with_dead,
+    "parent_id": _with_parent,
+}
 
 
 def _with_names(query: Query, field: str, patterns: tuple[str, ...]) -> Query:

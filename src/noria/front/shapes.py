@@ -74,6 +74,9 @@ class Job(Struct):
     copy_of: str | None
     schedule: str | None
     slot_at: datetime | None
+    parent_id: str | None
+    root_id: str | None
+    linked: list[str]
     worker: str | None
     cancelling: bool
     cancelling_since: datetime | None

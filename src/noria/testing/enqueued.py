@@ -8,10 +8,12 @@ from datetime import datetime
 from typing import Any
 
 from noria import ids
-from noria.backends.contract import DocWrite
+from noria.backends.contract import DocWrite, Verdict
 from noria.clock import utc
+from noria.ids import SessionId
 from noria.model.claim import NEW
 from noria.model.job import NewJob, Receipt
+from noria.model.settlement import Settlement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +21,7 @@ class Enqueued:
     """One call that enqueued a job.
 
     Attributes:
-        job_id: the job's id, a UUID as text.
+        job_id: the job's id, a UUID as text; of a follow-up the one that it was to have.
         task, queue: their names.
         arguments: by name, as the task takes them, with the function's own defaults.
         created: whether it was stored; False if a job with the same unique key, or the same id, stands for it.
@@ -75,6 +77,16 @@ class Witness:
             if receipt.status != "rejected":
                 self.seen.append(self._told(job, receipt))
         return receipts
+
+    async def settle(self, session: SessionId, ends: Sequence[Settlement]) -> list[Verdict]:
+        """As the backend; follow-ups are enqueued too."""
+        verdicts: list[Verdict] = await self._inner.settle(session, ends)
+        for end, verdict in zip(ends, verdicts, strict=True):
+            if end.follow_ups and verdict is Verdict.OK:
+                found = await self._inner.get([job.id for job in end.follow_ups])
+                for job, record in zip(end.follow_ups, found, strict=True):
+                    self.seen.append(self._told(job, Receipt("created" if record else "existing", job.id)))
+        return verdicts
 
     def _told(self, job: NewJob, receipt: Receipt) -> Enqueued:
         now = self._wall()

@@ -112,8 +112,7 @@ class Context:
     @property
     def parent_id(self) -> str:
         """The id of the job whose follow-up this one is, a UUID as text; empty if it is none."""
-        parent = self._lease.extras.parent_id
-        return ids.to_text(ids.from_text(parent)) if parent else ""
+        return ids.of_hex(self._lease.extras.parent_id)
 
     def enqueue(self, task: Describes[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Pending[R]:
         """Enqueue a follow-up of this job, in the same step in which its success is recorded. Not a coroutine.

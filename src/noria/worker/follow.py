@@ -10,11 +10,19 @@ from msgspec.structs import replace
 
 from noria import ids
 from noria.errors import InvalidInput, NotRunning, NotYetEnqueued, TooLarge
-from noria.model.job import Lease, NewJob
+from noria.model.job import Lease, NewJob, Receipt
 from noria.model.limits import MAX_FOLLOW_UP_BYTES, MAX_FOLLOW_UPS
 
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
+
+
+class Promises(Protocol[R_co]):
+    """A job, as far as it says the type of its value."""
+
+    async def result(self, timeout: float | None = None) -> R_co:
+        """Wait for the value."""
+        ...
 
 
 class Described(Protocol[R_co]):
@@ -25,9 +33,8 @@ class Described(Protocol[R_co]):
         """The job."""
         ...
 
-    @property
-    def decode(self) -> Any:
-        """What makes its value of what is stored; says its type."""
+    def job(self, receipt: Receipt) -> Promises[R_co]:
+        """The job that it becomes."""
         ...
 
 
@@ -124,4 +131,4 @@ class FollowUps:
         parent = lease.id.hex()
         extras = replace(new.extras, parent_id=parent, root_id=lease.extras.root_id or parent)
         ends = [each for each in (new.deadline, lease.deadline) if each is not None]
-        return replace(new, extras=extras, deadline=min(ends, default=None))
+        return replace(new, extras=extras, deadline=min(ends, default=None), admitted=True)
