@@ -614,13 +614,12 @@ async def test_a_job_that_takes_the_time_of_another_takes_the_place_that_its_que
 ) -> None:
     await limit(store, order="newest", max_age=HOUR)
     last = Claim(until_start=True, on_conflict="keep_last")
-    kept = await one(store, unique="k", claim=last)
+    kept = await one(store, unique="k", claim=last, delay=20.0)
+    older = await one(store, delay=10.0)
     await store.advance(10.0)
-    older = await one(store)
-    await store.advance(10.0)
-    await store.push([new(store, unique="k", claim=last)])
+    await store.push([new(store, unique="k", claim=last, delay=20.0)])
 
-    await store.advance(HOUR - 5.0)
+    await store.advance(HOUR + 15.0)
     await swept(store)
 
     assert (await state(store, older), await state(store, kept)) == (State.EXPIRED, State.QUEUED)

@@ -100,6 +100,8 @@ class _Meeting:
         receipt = self._met(job, taken)
         if receipt is None:
             return
+        if receipt.status == "created" and drafts.receipts[index].status == "replaced":
+            receipt = drafts.receipts[index]  # it was judged before, and the other has made way since
         self._ids[job.id] = drafts.receipts[index] = receipt
         if receipt.status not in NEW:
             drafts.drop(index, receipt)
