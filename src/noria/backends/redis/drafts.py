@@ -16,6 +16,7 @@ from noria.backends.redis.heads import NEVER, Head, pack
 from noria.backends.units import millis
 from noria.model.job import NewJob, Receipt
 from noria.model.limits import MAX_PRIORITY
+from noria.model.wording import count
 
 _FURTHEST: Final = 1 << 53
 _MOST: Final = 1 << 31
@@ -71,6 +72,13 @@ class Drafts:
                 self.words[index] = None
                 self._reject(index, why)
 
+    def note_full(self, index: int, most: int) -> None:
+        """Its queue has no room for this one."""
+        job = self.jobs[index]
+        why = f"queue {job.queue!r} is full: {count(most, 'job')} may wait in it; enqueue it again later"
+        self.words[index] = None
+        self.receipts[index] = Receipt("rejected", job.id, why, full=True)
+
     def stored(self) -> list[int]:
         """The places of those that are to be stored."""
         return [index for index, words in enumerate(self.words) if words is not None]
@@ -100,6 +108,7 @@ def _options(job: NewJob) -> Options:
         job.unique,
         job.keep,
         job.reply,
+        job.admitted,
         job.extras,
     )
 
@@ -112,6 +121,7 @@ def _head_and_card(job: NewJob) -> tuple[bytes, bytes]:
     head = Head(
         lane=job.lane,
         keyed=int(job.unique is not None),
+        taken=int(job.admitted),
         kin=int(bool(job.extras.parent_id)),
         # Without a time of its own it is due after its delay, by the clock of the script.
         due=NEVER if job.at is None else _stored(job.at),

@@ -18,7 +18,7 @@ NEVER: Final = math.inf
 ERASED: Final = 20
 """Stored in place of a state where a record was erased: for a while it still answers those who repeat a call."""
 
-_LAYOUT: Final = Layout("<BBBBBBBxIIddddddddiIIIIII")
+_LAYOUT: Final = Layout("<BBBBBBBBIIddddddddiIIIIII")
 _TEXTS: Final = 6
 _pack, _unpack, _size = _LAYOUT.pack, _LAYOUT.unpack_from, _LAYOUT.size
 
@@ -27,8 +27,10 @@ class Head(Struct, gc=False):
     """A head: numbers in the order of the layout, then texts. Times and durations are in milliseconds.
 
     Attributes:
-        keyed: whether it has a unique key; taken: its last start was taken from its session.
+        keyed: whether it has a unique key; taken: its last start was taken from its session; of a
+            job that is to be stored: it is let into a full queue.
         kin: 1 for a follow-up of another job, 2 more for one that is linked to jobs which stand for its follow-ups.
+        aged: while it waits its queue lets it become only so old; the set `lapsing` says until when.
         session: of its last start, in decimal; empty if it never was leased.
         reply, unique, correlation: empty if there is none.
     """
@@ -40,6 +42,7 @@ class Head(Struct, gc=False):
     keyed: int = 0
     taken: int = 0
     kin: int = 0
+    aged: int = 0
     starts: int = 0
     version: int = 1
     began: float = NEVER

@@ -13,11 +13,14 @@ from noria.model.outcome import Failure
 
 _EXPIRED: Final = msgspec.json.encode(Failure.of("expired", "it was not started by the time it had to be"))
 _LATE: Final = msgspec.json.encode(Failure.of("deadline", "its deadline passed before it could end"))
+_OLD: Final = msgspec.json.encode(
+    Failure.of("max_age", "it waited longer than its queue allows without having been started")
+)
 
 
 def words(settings: Settings) -> tuple[Word, ...]:
-    """The failures of jobs that expire and that miss their deadline, and for how long these are kept."""
-    return _EXPIRED, _LATE, millis(settings.keep_succeeded)
+    """The failures of jobs that expire, miss their deadline and are too old, and for how long these are kept."""
+    return _EXPIRED, _LATE, _OLD, millis(settings.keep_succeeded)
 
 
 def given_up(settings: Settings) -> Failure:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from noria.backends.contract import DocWrite
 from noria.backends.redis import board
@@ -15,6 +15,9 @@ from noria.backends.units import millis
 from noria.ids import Id
 from noria.model.job import NewJob, Receipt
 from noria.model.limits import MAX_BATCH
+
+_ANOTHER: Final = "another job of its call was rejected, and they go along with documents"
+_ID: Final = 16
 
 
 @dataclass(slots=True)
@@ -60,7 +63,7 @@ class Pushes(Call):
     def _draft(self, push: Push, settings: Settings) -> Drafts:
         drafts = Drafts(push.jobs, settings.max_body)
         if push.docs and not drafts.whole:
-            drafts.reject_all("another job of its call was rejected, and they go along with documents")
+            drafts.reject_all(_ANOTHER)
         return drafts
 
     def _pack(self, drafts: Sequence[Drafts]) -> Iterator[_Parcel]:
@@ -97,9 +100,16 @@ class Pushes(Call):
     def _note_taken(self, parcel: _Parcel, drafts: Sequence[Drafts], answer: Sequence[object]) -> None:
         """Write the receipts of jobs for which another one stands."""
         places = [(index, place) for index in parcel.members for place in drafts[index].stored()]
+        refused = False
         for at, holder in zip(answer[::2], answer[1::2], strict=True):
             assert isinstance(at, int), "a place"
-            assert isinstance(holder, bytes), "an id"
+            assert isinstance(holder, bytes), "an id, or of a queue that is full how many jobs may wait there"
             index, place = places[at]
+            if len(holder) < _ID:
+                drafts[index].note_full(place, int(holder))
+                refused = True
+                continue
             why = "id" if holder == self.pushes[index].jobs[place].id else "unique"
             drafts[index].receipts[place] = Receipt("existing", Id(holder), why)
+        if refused and self.pushes[parcel.members[0]].docs:
+            drafts[parcel.members[0]].reject_all(_ANOTHER)

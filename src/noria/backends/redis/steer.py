@@ -1,21 +1,26 @@
-"""Steering: queues are paused and resumed. A pause is a field that leases look at, and nothing is done to the jobs."""
+"""Steering: queues are paused and resumed, and get limits. Both are fields to look at; nothing is done to the jobs."""
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
-from noria.backends.contract import Pause, Paused, QueueRef, Resume, Steered
+from noria.backends.contract import Limit, Pause, Paused, QueueLimits, QueueRef, Resume, Steered
 from noria.backends.redis.call import Call, Request, Steps, Word
 from noria.backends.redis.heads import NEVER
 from noria.backends.redis.settings import Settings
 from noria.backends.units import millis
+from noria.model.queue import NO_LIMITS
 
 _TIMES: Final = struct.Struct("<dd")
 _ANY_TIME: Final = 0
+_BOUNDS: Final = struct.Struct("<ddddd")
+_LIMITS: Final = ("order", "ageing", "max_age", "max_length", "concurrency")
+_TIMED: Final = ("ageing", "max_age")
 
 
 @dataclass(slots=True)
@@ -23,19 +28,52 @@ class Steer(Call):
     """The call."""
 
     target: QueueRef
-    change: Pause | Resume
+    change: Pause | Resume | Limit
 
     def steps(self, settings: Settings) -> Steps:
-        """Pause or resume a queue."""
-        change = self.change
-        words: list[Word]
-        if isinstance(change, Pause):
-            until = b"" if change.until is None else millis(change.until)
-            words = [self.target.queue, 1, until, msgspec.json.encode((change.reason, change.by))]
-        else:
-            words = [self.target.queue, 0, b"", b""]
-        (answer,) = yield [Request("steer", words)]
-        return Steered(None if answer is None else read_pause(answer, _ANY_TIME))
+        """Pause or resume a queue, or change its limits."""
+        ((pause, limits),) = yield [_request(self.target.queue, self.change)]
+        return Steered(
+            None if pause is None else read_pause(pause, _ANY_TIME),
+            NO_LIMITS if limits is None else read_limits(limits),
+        )
+
+
+def _request(queue: str, change: Pause | Resume | Limit) -> Request:
+    words: list[Word]
+    if isinstance(change, Limit):
+        named = change.named()
+        return Request("limit", [queue, *(_limit(field, named) for field in _LIMITS)])
+    if isinstance(change, Pause):
+        until = b"" if change.until is None else millis(change.until)
+        words = [queue, 1, until, msgspec.json.encode((change.reason, change.by))]
+    else:
+        words = [queue, 0, b"", b""]
+    return Request("steer", words)
+
+
+def _limit(field: str, named: Mapping[str, Any]) -> Word:
+    """One limit as `limit.lua` takes it."""
+    if field not in named:
+        return b""
+    value = named[field]
+    if value is None:
+        return b"n"
+    if field == "order":
+        return int(value == "newest")
+    return millis(value) if field in _TIMED else int(value)
+
+
+def read_limits(packed: bytes) -> QueueLimits:
+    """Limits as they are stored."""
+    newest, ageing, max_age, max_length, concurrency = _BOUNDS.unpack(packed)
+    return QueueLimits(
+        order="newest" if newest else "oldest",
+        ageing=ageing / 1000,
+        max_age=None if max_age == NEVER else max_age / 1000,
+        max_length=None if max_length == NEVER else int(max_length),
+        concurrency=None if concurrency == NEVER else int(concurrency),
+    )
 
 
 def read_pause(packed: bytes, now: int) -> Paused | None:

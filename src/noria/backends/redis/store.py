@@ -26,6 +26,7 @@ from noria.backends.contract import (
     Fence,
     Flow,
     Hint,
+    Limit,
     Member,
     Orders,
     Overdue,
@@ -183,7 +184,7 @@ class RedisStore:
         swept: Swept = await self._ask(Sweep(limit))
         return swept
 
-    async def steer(self, target: QueueRef, change: Pause | Resume) -> Steered:
+    async def steer(self, target: QueueRef, change: Pause | Resume | Limit) -> Steered:
         steered: Steered = await self._ask(Steer(target, change))
         return steered
 

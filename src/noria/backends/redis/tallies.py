@@ -10,7 +10,8 @@ from noria.backends.contract import Counts, QueueCounts, WorkerLine
 from noria.backends.redis.call import Call, Request, Steps
 from noria.backends.redis.fleet import Line, lines
 from noria.backends.redis.settings import Settings
-from noria.backends.redis.steer import read_pause
+from noria.backends.redis.steer import read_limits, read_pause
+from noria.model.queue import NO_LIMITS
 from noria.model.state import State
 
 
@@ -22,7 +23,7 @@ class Count(Call):
 
     def steps(self, settings: Settings) -> Steps:
         """Jobs by queue and state, live workers, and how many records were erased."""
-        (moment, flat, pauses, ready), fleet = yield [Request("counts", []), Request("fleet", [])]
+        (moment, flat, pauses, ready, limits), fleet = yield [Request("counts", []), Request("fleet", [])]
         now = int(moment)
         states: dict[str, dict[State, int]] = defaultdict(dict)
         numbers: dict[str, dict[str, int]] = defaultdict(dict)
@@ -37,11 +38,16 @@ class Count(Call):
         oldest = {queue.decode(): max(0, now - int(due)) / 1000 for queue, due in _pairs(ready)}
         held = {queue.decode(): read_pause(pause, now) for queue, pause in _pairs(pauses)}
         paused = {queue: pause for queue, pause in held.items() if pause is not None}
+        bounds = {queue.decode(): read_limits(packed) for queue, packed in _pairs(limits)}
         queues = {
             queue: QueueCounts(
-                states.get(queue, {}), numbers["dead"].get(queue, 0), oldest.get(queue), paused.get(queue)
+                states.get(queue, {}),
+                numbers["dead"].get(queue, 0),
+                oldest.get(queue),
+                paused.get(queue),
+                bounds.get(queue, NO_LIMITS),
             )
-            for queue in sorted(states.keys() | paused.keys())
+            for queue in sorted(states.keys() | paused.keys() | bounds.keys())
         }
         workers = [_worker(line) for line in lines(fleet) if not line.late]
         return Counts(queues, workers, sum(numbers["erased"].values()))

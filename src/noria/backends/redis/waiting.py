@@ -34,7 +34,9 @@ def move(case: Case) -> Answer:
         return case.refused()
     if case.head.queue == case.change.queue:
         return case.done()
-    return case.done(case.write(structs.replace(case.head, queue=case.change.queue), wake=True))
+    # Its place there follows from its time; the script knows the limits of that queue.
+    place = float(rank(case.head.due / 1000, case.head.priority))
+    return case.done(case.write(structs.replace(case.head, queue=case.change.queue, rank=place), wake=True))
 
 
 def due_at(head: Head, due: float, now: int, *, moves: bool = True) -> Head:

@@ -2,7 +2,7 @@
 -- Jobs by queue and state, and when the longest waiting job of each queue became eligible.
 -- Needs: start
 -- In: nothing.
--- Out: [now, counts flat, pauses flat, [queue, due of the oldest ready job, …]]. The oldest is looked for among the first
+-- Out: [now, counts flat, pauses flat, [queue, due of the oldest ready job, …], limits flat]. The oldest is looked for among the first
 --     hundred of each lane and of the suspects, so that a long queue costs no more than a short one.
 -- Locks: nothing.
 -- Safe to repeat: yes.
@@ -31,4 +31,4 @@ for i = 1, #counts, 2 do
         oldest[#oldest + 1] = string.format('%.0f', due)
     end
 end
-return {string.format('%.0f', now), counts, redis.call('HGETALL', P .. 'pauses'), oldest}
+return {string.format('%.0f', now), counts, redis.call('HGETALL', P .. 'pauses'), oldest, redis.call('HGETALL', P .. 'limits')}

@@ -1,17 +1,17 @@
 #!lua flags=allow-oom
 -- Let time move what it must, choose jobs for a session, and hand them to it: one step.
 -- Needs: start, heads, gather, places, passage
--- In: ARGV[3] session; ARGV[4] how many at most; ARGV[5] how many bytes of bodies, unless the first has more; ARGV[6] and
---     ARGV[7] the failures of jobs that expire and that miss their deadline, as JSON; ARGV[8] for how long these are kept;
---     ARGV[9] how many rows time moves at most; then for each want its queue, lane, now, ahead, and 1 if it takes a suspect.
+-- In: ARGV[3] session; ARGV[4] how many at most; ARGV[5] how many bytes of bodies, unless the first has more; ARGV[6] to
+--     ARGV[8] the failures of jobs that expire, that miss their deadline and that are too old, as JSON; ARGV[9] for how long
+--     these are kept; ARGV[10] how many rows time moves at most; then for each want its queue, lane, now, ahead, and 1 if it takes a suspect.
 -- Out: [when the next job of these queues is due or empty, 1 if nothing is left, 1 if suspects may be, then for each job
 --     its id, head, card or null and body].
--- Locks: the server; the work is bounded by the limit and by ARGV[9].
+-- Locks: the server; the work is bounded by the limit and by ARGV[10].
 -- Safe to repeat: yes; what an unheard call has leased stays leased until it is recalled, or its session ends.
 local session, limit, bytes = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local PORTION = 50
 local wants = {}
-for at = 10, #ARGV, 5 do
+for at = 11, #ARGV, 5 do
     wants[#wants + 1] = {
         queue = ARGV[at], lane = tonumber(ARGV[at + 1]), now = tonumber(ARGV[at + 2]), ahead = tonumber(ARGV[at + 3]),
         suspect = ARGV[at + 4] == '1',
@@ -20,7 +20,7 @@ end
 
 -- Whether there is any of what most stores have nothing of: then each of it is looked for. One command says so of all.
 local function is_unusual()
-    local keys = {P .. 'pauses', P .. 'lapsing', P .. 'card'}
+    local keys = {P .. 'pauses', P .. 'limits', P .. 'lapsing', P .. 'card'}
     for _, want in ipairs(wants) do
         local n = #keys
         keys[n + 1], keys[n + 2] = P .. 'due:' .. want.queue, P .. 'parked:' .. want.queue
@@ -67,16 +67,38 @@ local function is_paused(queue)
     return pause and select(2, struct.unpack('<dd', pause)) > now
 end
 
+-- Of queues of which only so many jobs may run, how many more.
+local rooms = {}
+
+-- See how many more jobs of a queue may run; none of those is taken ahead of its time.
+local function measure(queue)
+    local bounds = limits_of(queue)
+    if bounds and bounds.concurrency < NEVER then
+        rooms[queue] = math.max(0, bounds.concurrency - number_of(queue, RUNNING))
+    end
+end
+
+local function shorten(line, n)
+    for i = #line, n + 1, -1 do line[i] = nil end
+end
+
 -- What stands in the line of a want: parked jobs and ready jobs, each in order of rank, and the first suspect.
 local function look(want)
     want.parked, want.ready, want.suspects = {}, {}, {}
     if is_paused(want.queue) then return end
+    measure(want.queue)
+    local room = rooms[want.queue]
+    if room == 0 then return end
     want.ready = first_of(ready_line('q', want.lane, want.queue), limit)
     want.suspects = first_of(ready_line('x', want.lane, want.queue), 1)
     if redis.call('EXISTS', P .. 'parked:' .. want.queue) == 1 then
         want.parked = first_parked('p', want, limit)
         for _, each in ipairs(first_parked('y', want, 1)) do want.suspects[#want.suspects + 1] = each end
         table.sort(want.suspects, before)
+    end
+    if room then
+        shorten(want.ready, room)
+        shorten(want.parked, room)
     end
 end
 
@@ -103,7 +125,7 @@ end
 -- The ids to lease. Each want is filled, parked jobs first; what a queue could not fill goes to the other wants of its
 -- lane. Among all of them is at most one suspect, as one of the jobs that are to start now.
 local function choose(unusual)
-    local chosen, spare, may_suspect = {}, {}, true
+    local chosen, spare, spare_now, may_suspect = {}, {}, {}, true
     for _, want in ipairs(wants) do
         local place = unusual and may_suspect and place_of_suspect(want)
         if place then
@@ -112,15 +134,23 @@ local function choose(unusual)
         end
         local line = line_of(want, unusual)
         local size = math.max(0, math.min(want.now + want.ahead, limit - #chosen))
-        local taken = math.min(size, #line)
+        local room = rooms[want.queue]
+        local taken = math.min(size, #line, room and math.min(want.now, room) or size)
         for i = 1, taken do chosen[#chosen + 1] = line[i] end
+        if room then rooms[want.queue] = room - taken end
         spare[want.lane] = (spare[want.lane] or 0) + size - taken
+        spare_now[want.lane] = (spare_now[want.lane] or 0) + math.max(0, want.now - taken)
         want.line, want.taken = line, taken
     end
     for _, want in ipairs(wants) do
+        local room = rooms[want.queue]
         local more = math.min(spare[want.lane], limit - #chosen, #want.line - want.taken)
+        if room then more = math.min(more, spare_now[want.lane], room) end
+        more = math.max(0, more)
         for i = want.taken + 1, want.taken + more do chosen[#chosen + 1] = want.line[i] end
-        spare[want.lane] = spare[want.lane] - math.max(0, more)
+        if room then rooms[want.queue] = room - more end
+        spare[want.lane] = spare[want.lane] - more
+        spare_now[want.lane] = math.max(0, spare_now[want.lane] - more)
     end
     return chosen
 end
@@ -164,7 +194,7 @@ local function take(chosen, unusual, reply)
         -- A worker might name a line twice; and what a portion of the expiry has left stays for the next one.
         if not h then
             forget(id)
-        elseif not seen[id] and lapse_of(h) > now then
+        elseif not seen[id] and lapse_of(h) > now and not too_old(id, h) then
             -- Without its body no worker can read it: it becomes a dead letter there.
             local body = bodies[place] or ''
             bytes = bytes - #body
@@ -189,7 +219,7 @@ end
 
 -- Its rank: a score would be written as a fraction.
 local alive = redis.call('ZRANK', P .. 'sessions', session)
-local left = tonumber(ARGV[9])
+local left = tonumber(ARGV[10])
 local moving, next_due, unusual = 0, NEVER, is_unusual()
 for _, want in ipairs(unusual and wants or {}) do
     local due = next_due_of(want.queue)
@@ -201,7 +231,7 @@ for _, want in ipairs(unusual and wants or {}) do
     next_due = math.min(next_due, due)
 end
 if alive and unusual then
-    moving = moving + expire(left, tonumber(ARGV[8]), ARGV[6], ARGV[7])
+    moving = moving + expire(left, tonumber(ARGV[9]), ARGV[6], ARGV[7], ARGV[8])
     flush()
 end
 local reply = {next_due < NEVER and string.format('%.0f', math.max(0, next_due - now)) or '', 1, 0}

@@ -4,19 +4,24 @@
 -- In: ARGV[3] milliseconds within which a job that becomes due still wakes workers; ARGV[4] how many documents, each as
 --     in board_write.lua; then for each job its id, a head, its card (see cards.py; empty for the usual one) and its body.
 --     Of the head, `due` is the time that was given, or NEVER, and then `rank` is the delay. An empty head stands for that
---     of the job before, with its card.
--- Out: [place, id, …] of each job that was not stored and the job that stands for it; or a text: the place of the
+--     of the job before, with its card. `taken` says that it is let into a full queue.
+-- Out: [place, id, …] of each job that was not stored and the job that stands for it, or, shorter than an id, how many
+--     may wait in its queue, which is full: with documents, nothing was stored then. Or a text: the place of the
 --     first document that conflicts, with all versions; then nothing was stored.
 -- Locks: the server, about 5 microseconds for each of many jobs.
 -- Safe to repeat: yes; the second time every id is taken.
 -- A full server refuses it as a whole, before anything was done.
 local first = 5 + 5 * tonumber(ARGV[4])
-local conflict = write_docs(5, tonumber(ARGV[4]))
-if conflict then return conflict end
 local ids = {}
 for at = first, #ARGV, 4 do ids[#ids + 1] = ARGV[at] end
 gathers = #ids > 1
 read_heads(ids)
+if ARGV[4] ~= '0' then
+    local none = refused(first, #ARGV)
+    if #none > 0 then return none end
+    local conflict = write_docs(5, tonumber(ARGV[4]))
+    if conflict then return conflict end
+end
 local taken = enroll(first, #ARGV, now + tonumber(ARGV[3]))
 conclude()
 return taken

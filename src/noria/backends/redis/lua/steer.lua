@@ -2,7 +2,7 @@
 -- Pause a queue, or resume it. If it is paused already, only the words and the end are changed.
 -- Needs: start, heads, gather, places
 -- In: ARGV[3] queue; ARGV[4] 1 to pause it; ARGV[5] until when, or empty; ARGV[6] the words, as JSON.
--- Out: the packed pause, or nothing if it is not paused now.
+-- Out: [the packed pause, or nothing if it is not paused now; its packed limits, or nothing].
 -- Locks: nothing else.
 -- Safe to repeat: yes.
 local queue = ARGV[3]
@@ -16,9 +16,9 @@ if ARGV[4] == '1' and until_when > now then
     local since = before and struct.unpack('<d', before) or now
     local pause = struct.pack('<dd', since, until_when) .. ARGV[6]
     redis.call('HSET', P .. 'pauses', queue, pause)
-    return pause
+    return {pause, redis.call('HGET', P .. 'limits', queue)}
 end
 redis.call('HDEL', P .. 'pauses', queue)
 has_work(queue)
 conclude()
-return false
+return {false, redis.call('HGET', P .. 'limits', queue)}

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- Let time move jobs: those that are due, and those that expire.
 -- Needs: start, heads, gather, places, passage
--- In: ARGV[3] how many of each kind at most; ARGV[4] and ARGV[5] the failures of jobs that expire and that miss their
---     deadline, as JSON; ARGV[6] for how long these are kept.
+-- In: ARGV[3] how many of each kind at most; ARGV[4] to ARGV[6] the failures of jobs that expire, that miss their
+--     deadline and that are too old, as JSON; ARGV[7] for how long these are kept.
 -- Out: [promoted, expired].
 -- Locks: the server; at most 1,000 jobs of each kind.
 -- Safe to repeat: yes.
@@ -11,6 +11,6 @@ for _, field in ipairs(redis.call('HKEYS', P .. 'counts')) do
     local state, queue = field:match('^(%d+) (.*)$')
     if promoted < limit and (state == '1' or state == '6') then promoted = promoted + promote(queue, limit - promoted) end
 end
-local expired = expire(limit, tonumber(ARGV[6]), ARGV[4], ARGV[5])
+local expired = expire(limit, tonumber(ARGV[7]), ARGV[4], ARGV[5], ARGV[6])
 conclude()
 return {promoted, expired}

@@ -40,6 +40,8 @@ local function write(at)
     if why then return why, at + 9 + 2 * tonumber(ARGV[at + 8]) end
     lift(id, before)
     h.was, h.version = before.state, before.version + 1
+    -- Whoever decided did not know the limits of the queue; what keeps its place there, keeps it.
+    if h.rank ~= before.rank or h.queue ~= before.queue then h.rank = rank_of(h) end
     if h.state == ERASED then strip(id) end
     local behind = write_parts(id, at + 8)
     put(id, h, tonumber(ARGV[at + 3]), ARGV[at + 4])

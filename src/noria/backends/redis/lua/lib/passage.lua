@@ -19,8 +19,9 @@ local function promote(queue, limit)
 end
 
 -- End jobs that were not started, or cannot be finished, in time, at most so many; says how many.
--- `late` is the failure of those whose deadline passed, `expired` that of the others, both as JSON.
-local function expire(limit, keep_for, expired, late)
+-- `late` is the failure of those whose deadline passed, `expired` that of those that were to begin in time, and `old` that
+-- of the others, all as JSON.
+local function expire(limit, keep_for, expired, late, old)
     flush()
     local ids = redis.call('ZRANGEBYSCORE', P .. 'lapsing', '-inf', digits(now), 'LIMIT', '0', digits(limit))
     read_heads(ids)
@@ -29,7 +30,7 @@ local function expire(limit, keep_for, expired, late)
         if h then
             lift(id, h)
             h.state, h.finished, h.version = EXPIRED, now, h.version + 1
-            store('why', id, h.deadline <= now and late or expired)
+            store('why', id, h.deadline <= now and late or h.expires <= now and expired or old)
             put(id, h, now + keep_for)
             happened(h, 'expired')
             tell_end(id, h)

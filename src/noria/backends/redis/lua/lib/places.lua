@@ -1,9 +1,11 @@
 -- Where jobs stand: the sets that a job is in because of its head, and the numbers that follow from them.
 -- `lift` and `put` are the only way in which any job changes its place, so that no set and no count is ever forgotten.
--- Gives: happened, known, lift, put, drop, strip, adopt, has_work, order, tell, tell_end, ready_line, parked_line, hex, and `conclude`:
+-- Gives: limits_of, rank_of, bound, too_old, number_of, happened, known, lift, put, drop, strip, adopt, has_work, order, tell,
+--     tell_end, ready_line, parked_line, hex, and `conclude`:
 --     last in a script; what waits, counts and hints go out with it.
 local counts, flows, wakes, orders, told = {}, {}, {}, {}, {}
--- limits.MAX_HINT; a test compares.
+-- limits.AGEING in milliseconds, and limits.MAX_HINT; a test compares.
+local AGEING = 3600000
 local MAX_HINT = 4096
 -- What a job has beside its head.
 local PARTS = {'body', 'card', 'result', 'why', 'log', 'change'}
@@ -11,6 +13,51 @@ local PARTS = {'body', 'card', 'result', 'why', 'log', 'change'}
 local function count(queue, state, n)
     local field = state .. ' ' .. queue
     counts[field] = (counts[field] or 0) + n
+end
+
+-- What has happened in this script is in the number.
+local function number_of(queue, state)
+    local field = state .. ' ' .. queue
+    return (tonumber(redis.call('HGET', P .. 'counts', field)) or 0) + (counts[field] or 0)
+end
+
+-- Limits of queues that this script has read; false where there are none. `limited`: whether any queue has some.
+local limits, limited = {}, nil
+
+-- The limits of a queue, as limit.lua packs them; nothing if it has none.
+local function limits_of(queue)
+    if limited == nil then limited = redis.call('EXISTS', P .. 'limits') == 1 end
+    if not limited then return nil end
+    if limits[queue] == nil then
+        local packed = redis.call('HGET', P .. 'limits', queue)
+        limits[queue] = false
+        if packed then
+            local newest, ageing, max_age, max_length, concurrency = struct.unpack('<ddddd', packed)
+            limits[queue] = {
+                newest = newest == 1, ageing = ageing, max_age = max_age, max_length = max_length,
+                concurrency = concurrency,
+            }
+        end
+    end
+    return limits[queue] or nil
+end
+
+-- The place of a job in its queue; see model/job.py.
+local function rank_of(h)
+    local bounds = limits_of(h.queue)
+    if not bounds then return h.due - h.priority * AGEING end
+    return (bounds.newest and -h.due or h.due) - h.priority * bounds.ageing
+end
+
+-- Note in its head whether its queue lets a job that waits become only so old.
+local function bound(h)
+    local bounds = h.state < SUCCEEDED and h.state ~= RUNNING and limits_of(h.queue)
+    h.aged = bounds and bounds.max_age < NEVER and not begun(h) and 1 or 0
+end
+
+-- Whether a job that waits is older than its queue lets it become.
+local function too_old(id, h)
+    return h.aged == 1 and (tonumber(redis.call('ZSCORE', P .. 'lapsing', id)) or NEVER) <= now
 end
 
 -- What has happened to jobs of a task; see model/flow.py.
@@ -144,7 +191,9 @@ local function leave(id, h)
         end
         if state ~= SUCCEEDED then leave_set('ended:' .. state, id) end
     end
-    if state < SUCCEEDED and state ~= RUNNING and lapse_of(h) < NEVER then leave_set('lapsing', id) end
+    if state < SUCCEEDED and state ~= RUNNING and (h.aged == 1 or lapse_of(h) < NEVER) then
+        leave_set('lapsing', id)
+    end
 end
 
 local function arrive(id, h, prune_at, mark)
@@ -170,6 +219,7 @@ local function arrive(id, h, prune_at, mark)
     end
     if state < SUCCEEDED and state ~= RUNNING then
         local lapse = lapse_of(h)
+        if h.aged == 1 then lapse = math.min(lapse, h.due + limits_of(h.queue).max_age) end
         if lapse < NEVER then join_set('lapsing', lapse, id) end
     end
 end
@@ -220,9 +270,12 @@ local function lift(id, h)
 end
 
 -- Put a job where its head says that it stands. Of one that has ended, `prune_at` says when its record may go, and `mark`
--- which other dead letters it is like. `packed` saves packing its head, if that is known.
+-- which other dead letters it is like. `packed` saves packing its head, if that is known, and `bound` before.
 local function put(id, h, prune_at, mark, packed)
-    packed = packed or pack_head(h)
+    if not packed then
+        bound(h)
+        packed = pack_head(h)
+    end
     heads[id], moved[id] = packed, gathers
     store('head', id, packed)
     if not h.was then
@@ -247,6 +300,10 @@ local function conclude()
     flush()
     -- One write for each number: sweeps drop what came to nothing, and add fresh numbers to those of a minute and of all time.
     for field, n in pairs(counts) do
+        -- Where only so many jobs may run, the end of one is news to whoever waits for a place.
+        local queue = n < 0 and field:match('^3 (.*)$')
+        local bounds = queue and limits_of(queue)
+        if bounds and bounds.concurrency < NEVER then has_work(queue) end
         if n ~= 0 then redis.call('HINCRBY', P .. 'counts', field, digits(n)) end
     end
     for field, n in pairs(flows) do
