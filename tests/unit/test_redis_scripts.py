@@ -95,7 +95,7 @@ def test_a_piece_says_what_it_gives(piece: str) -> None:
 def test_the_limits_are_those_of_the_model() -> None:
     assert number("lib/heads", "SUSPECT_AT") == SUSPECT_AT
     assert number("lib/places", "MAX_HINT") == MAX_HINT
-    assert number("lib/enroll", "AGEING") == AGEING * 1000
+    assert number("lib/places", "AGEING") == AGEING * 1000
 
 
 def test_the_states_are_those_of_the_model() -> None:
