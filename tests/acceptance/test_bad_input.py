@@ -276,16 +276,28 @@ def test_control_exceptions_are_checked(which: int) -> None:
 
 @pytest.mark.parametrize(
     "setting",
-    ["queues", "name", "concurrency", "threads", "ttl", "beat", "grace", "poll", "blocked_after", "burst"],
+    [
+        "queues",
+        "weights",
+        "name",
+        "concurrency",
+        "threads",
+        "ttl",
+        "beat",
+        "grace",
+        "poll",
+        "blocked_after",
+        "burst",
+    ],
 )
 async def test_worker_settings_are_checked(app: Noria, setting: str) -> None:
     for value in [*NUMBERS, "a b", b"x", {}, ["a"], 0.5j]:
-        if (setting, value) in (("burst", True), ("name", "5")):
+        if (setting, value) in (("burst", True), ("name", "5"), ("weights", {})):
             continue
         for door in (WorkerSettings, app.worker):
             with pytest.raises(InvalidInput) as caught:
                 door(**{setting: value})
-            assert caught.value.field in (setting, "queue", "worker"), (value, caught.value)
+            assert caught.value.field in (setting, "queue", "worker", "weight"), (value, caught.value)
             clear(caught.value)
 
 

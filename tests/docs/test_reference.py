@@ -170,7 +170,7 @@ def test_backoff_fields_and_defaults_are_as_documented() -> None:
 def test_worker_settings_and_defaults_are_as_documented() -> None:
     told = {row[0].strip("`"): row[1] for row in rows(section(page("settings.md"), "Worker settings"))}
     settings = noria.WorkerSettings()
-    by_machine = {"queues", "name", "threads", "process_slots"}
+    by_machine = {"queues", "weights", "name", "threads", "process_slots"}
 
     assert set(told) == set(WorkerOptions.__annotations__) - {"observer"}
     assert {name: value for name, value in told.items() if name not in by_machine} == {

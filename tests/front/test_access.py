@@ -45,6 +45,7 @@ WHO_MAY = {
     "GET /v1/queues": "jobs:read",
     "GET /v1/queues/{name}": "jobs:read",
     "PUT /v1/queues/{name}": "queues:manage",
+    "PATCH /v1/queues/{name}": "queues:manage",
     "POST /v1/queues/{name}/pause": "queues:manage",
     "POST /v1/queues/{name}/resume": "queues:manage",
     "GET /v1/dead": "jobs:read",

@@ -66,6 +66,7 @@ ROWS: dict[str, list[Row] | Free] = {
     "GET /v1/queues": [Row("/v1/queues", 200)],
     "GET /v1/queues/{name}": [Row("/v1/queues/oursqueue", 404)],
     "PUT /v1/queues/{name}": [Row("/v1/queues/oursqueue", 403)],
+    "PATCH /v1/queues/{name}": [Row("/v1/queues/oursqueue", 403, {"concurrency": 1})],
     "POST /v1/queues/{name}/pause": [Row("/v1/queues/oursqueue/pause", 403, {"reason": "x"})],
     "POST /v1/queues/{name}/resume": [Row("/v1/queues/oursqueue/resume", 403)],
     "GET /v1/dead": [
