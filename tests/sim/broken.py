@@ -66,10 +66,11 @@ JUDGED = {
     ),
     *("V1", "V2", "V3", "V4"),
     "D",
+    "T9",
     "W16",
 }
-"""What the checker judges in simulations. I11 holds for the documents that slots will be; I19: paused queues rest; D:
-a repeated effect has a cause; W16: no worker fails by itself."""
+"""What the checker judges in simulations. I11 holds for documents, and for slots of timers; I19: paused queues rest; D:
+a repeated effect has a cause; T9: runs of a timer do not overlap; W16: no worker fails by itself."""
 NOT_YET = {
     "I8": "jobs have no groups that promise an order",
     "I9": "jobs have no groups that limit how many run at once",

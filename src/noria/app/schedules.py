@@ -173,7 +173,7 @@ class Schedules:
 
     @property
     def _book(self) -> TimerBook:
-        return TimerBook(self._links.here().backend, self._home)
+        return TimerBook(self._links.here().backend, self._home.clock, self._home.ids)
 
     def _status(self, name: str, schedule: Schedule) -> ScheduleStatus:
         rule, standing = schedule.rule, schedule.standing

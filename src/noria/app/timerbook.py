@@ -11,9 +11,10 @@ from msgspec.structs import replace
 
 from noria import ids
 from noria.app import checks
-from noria.app.task import Home
 from noria.backends.contract import Backend, Doc, DocWrite
+from noria.clock import Clock
 from noria.errors import BackendError, Conflict, InvalidOption, ScheduleNotFound, WrongState, shown
+from noria.ids import IdSource
 from noria.model import schedule as timers
 from noria.model import timetable
 from noria.model.names import check_name, check_text
@@ -40,12 +41,14 @@ class TimerBook:
 
     Args:
         backend: open.
-        home: its clock, and ids for jobs.
+        clock: for what is due, and since when it is paused.
+        ids: for jobs.
     """
 
-    def __init__(self, backend: Backend, home: Home) -> None:
+    def __init__(self, backend: Backend, clock: Clock, ids: IdSource) -> None:
         self._backend = backend
-        self._home = home
+        self._clock = clock
+        self._ids = ids
 
     async def page(self, after: str | None, most: int) -> tuple[list[tuple[str, Schedule]], str | None]:
         """Those behind a name, by name, but what cannot be read; and behind which name to go on, unless that is all."""
@@ -62,7 +65,7 @@ class TimerBook:
         note = check_text("reason", reason, _REASON) if reason else ""
 
         def paused(schedule: Schedule) -> Schedule:
-            since = schedule.paused.since if schedule.paused is not None else self._home.clock.wall()
+            since = schedule.paused.since if schedule.paused is not None else self._clock.wall()
             return replace(schedule, paused=Rest(note, by, since))
 
         return await self._change(name, paused, check)
@@ -73,7 +76,7 @@ class TimerBook:
         def resumed(schedule: Schedule) -> Schedule:
             if schedule.paused is None:
                 return schedule
-            now = self._home.clock.wall()
+            now = self._clock.wall()
             caught = timers.step(schedule, now, live=False)
             return replace(schedule, paused=None, standing=caught.standing if caught else schedule.standing)
 
@@ -88,14 +91,14 @@ class TimerBook:
         for _ in range(_TRIES):
             doc, schedule = await self._read(name, check)
             live = await self._is_live(schedule.standing.job)
-            step = timers.asked(schedule, self._home.clock.wall(), live=live)
+            step = timers.asked(schedule, self._clock.wall(), live=live)
             if step is None:
                 raise WrongState(
                     f"schedule {name!r} is not run now: its job {schedule.standing.job} has not ended, and its overlap "
                     'is "skip"'
                 )
             try:
-                done = await take(self._backend, self._home.ids, doc, schedule, step)
+                done = await take(self._backend, self._ids, doc, schedule, step)
             except Conflict:
                 continue
             await self._tell()
@@ -111,7 +114,7 @@ class TimerBook:
             InvalidOption: see `Schedules.backfill`.
         """
         start, end = checks.moment("since", since), checks.moment("until", until)
-        if not start < end <= self._home.clock.wall():
+        if not start < end <= self._clock.wall():
             raise InvalidOption("since is before until, and until is not to come", field="until")
         count = 0
 
@@ -136,7 +139,7 @@ class TimerBook:
         Raises:
             WrongState: one of this name is declared in code.
         """
-        made = replace(made, source="api", standing=Standing(self._home.clock.wall()))
+        made = replace(made, source="api", standing=Standing(self._clock.wall()))
         for _ in range(_TRIES):
             [doc] = await self._backend.read(KIND, [name])
             stored = None if doc is None else decode(doc)

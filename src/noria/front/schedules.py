@@ -173,7 +173,8 @@ async def _rule(ask: Ask, wanted: PreviewWanted) -> Rule:
 
 
 def _book(ask: Ask) -> TimerBook:
-    return TimerBook(ask.desk.backend, ask.desk.app.home)
+    home = ask.desk.app.home
+    return TimerBook(ask.desk.backend, home.clock, home.ids)
 
 
 def _named(ask: Ask) -> str:

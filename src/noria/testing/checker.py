@@ -3,7 +3,8 @@
 The statements are those that a task system is judged by: nothing lost (I1), nothing made up (I2, I3), fenced
 (I4), counted (I5), one holder (I6), legal moves (I7), unique keys (I10), not early (I12), readable (I13),
 dead letters complete (I14), cancelled stays cancelled (I17), numbers that agree (I18), paused queues rest (I19);
-documents with one winner each (I11); event streams in order (I15); everything arrives (V1), nothing is left (V2),
+documents with one winner each, and slots of timers with one job each (I11), which do not overlap (T9);
+event streams in order (I15); everything arrives (V1), nothing is left (V2),
 workers work (V3), due jobs start (V4). Safety holds for every beginning of a history; V1 and the rest of I1 need a
 last look (`RecordingBackend.look`). Order and limits within a group (I8, I9) and callbacks (I16) will be judged when
 there are such things.
@@ -31,6 +32,7 @@ from noria.testing.invariants.pauses import Resting
 from noria.testing.invariants.probes import Working
 from noria.testing.invariants.records import Moves
 from noria.testing.invariants.streams import Streams
+from noria.testing.invariants.timers import Timed
 from noria.testing.invariants.uniqueness import Unique
 from noria.testing.learning import Learner
 
@@ -52,6 +54,7 @@ _INVARIANTS = (
     Unique,
     Resting,
     OnceEach,
+    Timed,
     Arrival,
     NothingLeft,
     Working,

@@ -18,6 +18,8 @@ from noria.model.change import Kind
 from noria.testing.following import Followed as Followed
 from noria.testing.following import Seen as Seen
 from noria.testing.following import Unfollowed as Unfollowed
+from noria.testing.standings import Late as Late
+from noria.testing.standings import Stood as Stood
 from noria.testing.told import About as About
 from noria.testing.told import End as End
 from noria.testing.told import Fault as Fault
@@ -29,7 +31,13 @@ from noria.testing.told import Told as Told
 
 
 class PushInvoke(Told, frozen=True, tag="push.invoke"):
-    """A job is about to be enqueued. `body`: a digest of its arguments. `claimed`: its key has rules of its own."""
+    """A job is about to be enqueued.
+
+    Attributes:
+        body: a digest of its arguments.
+        claimed: its key has rules of its own.
+        schedule, slot: the timer that enqueues it, and for which slot.
+    """
 
     id: str
     task: str
@@ -44,6 +52,8 @@ class PushInvoke(Told, frozen=True, tag="push.invoke"):
     crash_budget: int = 1
     keep: float | None = None
     body: str = ""
+    schedule: str = ""
+    slot: float | None = None
 
 
 class PushEnd(Told, frozen=True, tag="push.end"):
@@ -353,6 +363,8 @@ Fact = (
     | Followed
     | Seen
     | Unfollowed
+    | Stood
+    | Late
     | Probed
     | Left
 )

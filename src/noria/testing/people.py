@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 from noria import aio
+from noria.app.timerbook import TimerBook
 from noria.backends.contract import Change, DocWrite, Parts, Pause, QueueRef, Resume
-from noria.errors import BackendError, Conflict
+from noria.errors import BackendError, Conflict, ScheduleNotFound
 from noria.ids import Id, IdSource
 from noria.model.job import NewJob
 from noria.testing.machine import VirtualClock
@@ -88,18 +90,20 @@ class Producer(Person):
 
 
 class Operator(Person):
-    """Cancels, retries, edits, and pauses queues."""
+    """Cancels, retries, edits, and pauses queues and timers."""
 
     async def run(self) -> None:
         """Do what the options say, spread over their span."""
         options = self._options
         deeds = ["cancel"] * options.cancels + ["retry"] * options.retries
-        deeds += ["hold"] * options.holds + ["edit"] * options.edits
+        deeds += ["hold"] * options.holds + ["edit"] * options.edits + ["rest"] * options.schedules
         self._dice.shuffle(deeds)
         for deed in deeds:
             await aio.sleep(self._dice.random() * options.span / len(deeds))
             if deed == "hold":
                 await self._hold()
+            elif deed == "rest":
+                await self._rest(f"timer{self._dice.randint(1, options.schedules)}")
             elif self._asked:
                 await self._alter(self._change(deed))
 
@@ -124,3 +128,12 @@ class Operator(Person):
         if self._dice.random() < 0.5:
             await aio.sleep(self._dice.random() * seconds)
             await self._insist(lambda: self._backend.steer(queue, Resume()))
+
+    async def _rest(self, name: str) -> None:
+        """Pause a timer for a while, or for good."""
+        book = TimerBook(self._backend, self._clock, IdSource(self._clock, self._dice.randbytes))
+        with suppress(ScheduleNotFound, Conflict):  # no worker has told of it yet; others change it too
+            await self._insist(lambda: book.pause(name, "a simulated rest", "operator"))
+            await aio.sleep(self._dice.uniform(0.0, 5.0))
+            if self._dice.random() < 0.8:
+                await self._insist(lambda: book.resume(name))

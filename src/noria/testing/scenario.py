@@ -33,6 +33,8 @@ class Options(Struct, frozen=True, kw_only=True):
         outages: how often the store cannot be reached for a while.
         jumps: how often the machine's wall clock is set to another time.
         cancels, retries, edits, holds: what operators do; a hold pauses a queue for a while.
+        schedules: timers that every worker knows; each is paused by a person for a while.
+        periods: of these, in seconds: one of them.
         readers: clients who follow jobs by the event streams of two fronts.
         concurrency: slots of each worker.
         lossy: run journals vanish with their process.
@@ -60,6 +62,8 @@ class Options(Struct, frozen=True, kw_only=True):
     retries: int = 0
     edits: int = 0
     holds: int = 0
+    schedules: int = 0
+    periods: tuple[float, ...] = (1.0, 2.0, 5.0)
     readers: int = 0
     concurrency: int = 4
     lossy: bool = False
@@ -100,6 +104,7 @@ def draw(seed: int) -> Options:
         troubles=_some(dice) if trouble else (),
         patience=dice.choice((0.05, 0.5, 5.0)),
         readers=dice.choice((0, 0, 0, 1, 3)),
+        schedules=dice.choice((0, 0, 0, 1, 2)),
     )
 
 

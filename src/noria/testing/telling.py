@@ -74,6 +74,8 @@ def push_invoked(job: NewJob) -> Fact:
         crash_budget=job.crash_budget,
         keep=job.keep,
         body=digest(job.codec, job.body) or "",
+        schedule=job.extras.schedule or "",
+        slot=job.extras.slot,
     )
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from noria.backends.contract import Batch, WorkerCard
-from noria.ids import SessionId
+from noria.backends.contract import Batch, Doc, DocWrite, WorkerCard
+from noria.ids import Id, SessionId
+from noria.model.job import NewJob, Receipt
+from noria.model.schedule import KIND
 from noria.testing.events import Event, Fact
 from noria.testing.history import Recorder
 from noria.testing.machine import VirtualClock
 from noria.testing.recording import RecordingBackend
+from noria.testing.timetables import stood
 from noria.testing.virtual import current_process
 
 
@@ -32,7 +36,14 @@ class Memory(Recorder):
 
 
 class Witness(RecordingBackend):
-    """Records, and remembers whose each start and session is."""
+    """Records, and remembers whose each start and session is.
+
+    Args:
+        inner, recorder: as of `RecordingBackend`.
+        holders, owners: get the session of each start, and the process of each session; shared.
+        asked: gets the ids of jobs that timers enqueue; shared.
+        timers: those that were seen already; shared.
+    """
 
     def __init__(
         self,
@@ -40,10 +51,27 @@ class Witness(RecordingBackend):
         recorder: Recorder,
         holders: dict[tuple[str, int], int],
         owners: dict[SessionId, str],
+        *,
+        asked: list[Id],
+        timers: set[str],
     ) -> None:
         super().__init__(inner, recorder)
         self._holders = holders
         self._owners = owners
+        self._asked = asked
+        self._timers = timers
+
+    async def push(self, jobs: Sequence[NewJob], docs: Sequence[DocWrite] = ()) -> list[Receipt]:
+        self._asked += [job.id for job in jobs if job.extras.schedule]
+        return await super().push(jobs, docs)
+
+    async def scan(self, kind: str, *args: Any, **kwargs: Any) -> list[Doc]:
+        docs = await super().scan(kind, *args, **kwargs)
+        if kind == KIND:
+            new = [doc for doc in docs if doc.name not in self._timers]
+            self._recorder.note(*map(stood, new))
+            self._timers.update(doc.name for doc in new)
+        return docs
 
     async def open(self, card: WorkerCard) -> SessionId:
         session = await super().open(card)

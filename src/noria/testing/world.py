@@ -16,6 +16,8 @@ from noria import aio
 from noria.backends.sqlite import SqliteBackend
 from noria.ids import Id, IdSource, SessionId, seeded
 from noria.model.job import NewJob
+from noria.model.schedule import KIND
+from noria.testing import timetables
 from noria.testing.audience import Audience
 from noria.testing.deeds import Deed, Handlers
 from noria.testing.events import About, Event, Fault, Left, Probed
@@ -24,6 +26,7 @@ from noria.testing.machine import VirtualClock, VirtualJournals, VirtualThreads
 from noria.testing.nemesis import Nemesis
 from noria.testing.people import Operator, Producer
 from noria.testing.scenario import QUEUES, SLOT, Options, command
+from noria.testing.timetables import Timekeeper, stood
 from noria.testing.virtual import Process, VirtualLoop
 from noria.testing.wire import Weather, Wire
 from noria.testing.witness import Memory, Witness
@@ -66,6 +69,8 @@ class World:
         self._journals = VirtualJournals(options.lossy)
         self._holders: dict[tuple[str, int], int] = {}
         self._owners: dict[SessionId, str] = {}
+        self._schedules = timetables.declared(options)
+        self._timers: set[str] = set()
         self._store = SqliteBackend(
             ":memory:", runtime=Path(), clock=self._clock, ids=self._ids(), inline=True
         )
@@ -88,6 +93,7 @@ class World:
         supervision = aio.launch(self._loop, self._workers.supervise(), contextvars.Context())
         await asyncio.gather(self._make_nemesis().run(), self._operate(), self._produced())
         await self._heal()
+        await self._stop_timers()
         await self._rest()
         await self._audience.close()
         self._weather.over = True
@@ -150,7 +156,9 @@ class World:
         return backend
 
     def _witness(self, backend: Any) -> Witness:
-        return Witness(backend, self._recorder, self._holders, self._owners)
+        return Witness(
+            backend, self._recorder, self._holders, self._owners, asked=self._asked, timers=self._timers
+        )
 
     async def _make_worker(self, process: Process) -> Worker:
         return self._build.worker(
@@ -158,6 +166,7 @@ class World:
             self._handlers.tasks(),
             settings=self._settings(process),
             outside=self._outside(process),
+            schedules=timetables.begun(self._schedules, self._clock.wall()),
         )
 
     def _settings(self, process: Process) -> WorkerSettings:
@@ -235,6 +244,17 @@ class World:
         self._clock.mend()
         self._recorder.note(msgspec.structs.replace(told, phase="end"))
 
+    async def _stop_timers(self) -> None:
+        """Wait until timers are up to date, and have no more jobs enqueued."""
+        keeper = Timekeeper(
+            self._witness(self._store),
+            self._clock,
+            self._ids(),
+            within=HEALED_WITHIN,
+            note=self._recorder.note,
+        )
+        await keeper.stop(self._schedules)
+
     async def _rest(self) -> None:
         """Wait until every job has ended. A poison job may kill the last worker: there is always a new one."""
         until = self._loop.time() + HEALED_WITHIN
@@ -283,6 +303,7 @@ class World:
     async def _look(self) -> None:
         witness = self._witness(self._store)
         await witness.scan(SLOT)
+        self._recorder.note(*(stood(doc, final=True) for doc in await witness.scan(KIND)))
         await witness.look(sorted(set(self._asked)))
 
 

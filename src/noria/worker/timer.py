@@ -204,13 +204,15 @@ class Timer:
         """
         for name in names:
             self._known[name].over = False
+        # A slot that comes while this looks is left to the next look: then it is known what is live at that time.
+        now = self._clock.wall()
         docs = [doc for doc in await self._store.read(KIND, names) if doc is not None]
         fresh = [(doc, each) for doc in docs if (each := readable(doc)) is not None]
         for name in set(names) - {doc.name for doc, _ in fresh}:
             self._forget(name)
         live = await self._live([each.standing.job for _, each in fresh])
         ends = await asyncio.gather(
-            *(self._one(doc, each, live) for doc, each in fresh), return_exceptions=True
+            *(self._one(doc, each, live, now) for doc, each in fresh), return_exceptions=True
         )
         for end in ends:
             if end is not None:
@@ -223,8 +225,8 @@ class Timer:
         pairs = zip(known, records, strict=True)
         return frozenset(job for job, record in pairs if record is not None and not record.state.final)
 
-    async def _one(self, doc: Doc, schedule: Schedule, live: frozenset[str]) -> None:
-        step = timers.step(schedule, self._clock.wall(), live=schedule.standing.job in live)
+    async def _one(self, doc: Doc, schedule: Schedule, live: frozenset[str], now: float) -> None:
+        step = timers.step(schedule, now, live=schedule.standing.job in live)
         try:
             self._see(
                 doc.name,
