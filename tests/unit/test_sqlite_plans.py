@@ -35,6 +35,7 @@ INTENDED = {
         "SEARCH k USING INDEX live_unique (task=? AND unique_key=?)",
     ],
     "alter_move": [BY_ID],
+    "alter_past": [BY_ID],
     "alter_retry": [BY_ID],
     "alter_wait": [BY_ID],
     "claim_change": [BY_ID],

@@ -12,6 +12,7 @@ from noria.model.backoff import Backoff
 from noria.model.claim import Claim
 from noria.model.limits import AGEING, ATTEMPTS, CRASH_BUDGET
 from noria.model.outcome import Failure, Outcome, Tally
+from noria.model.past import Life
 from noria.model.state import State
 
 
@@ -164,6 +165,7 @@ class Record(Struct, frozen=True, kw_only=True):
         began: when its current or last start was leased.
         finished: when it reached its final state.
         cancelling: it runs, and its cancellation was asked for; cancelling_since: when that was.
+        past: how it had ended before it was retried, the oldest life first; there if the log was asked for.
         result: None also when the job succeeded and its result is no longer kept.
         linked: the jobs that stand for follow-ups of this one, whose unique keys or ids they had taken.
     """
@@ -195,6 +197,7 @@ class Record(Struct, frozen=True, kw_only=True):
     result: bytes | None = None
     result_codec: str = "json"
     log: tuple[Start, ...] = ()
+    past: tuple[Life, ...] = ()
     cancelling_since: float | None = None
     linked: tuple[Id, ...] = ()
 

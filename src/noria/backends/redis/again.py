@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from msgspec import structs
 
+from noria.backends.lives import remembered
 from noria.backends.redis import waiting
-from noria.backends.redis.answers import Answer, Case, changed
+from noria.backends.redis.answers import Answer, Case, changed, same_change, with_past
 from noria.backends.redis.heads import NEVER
 from noria.backends.units import millis
 from noria.model.job import rank
+from noria.model.past import write_past
 from noria.model.state import State, can
 
 _WAITS = (State.QUEUED, State.SCHEDULED)
@@ -16,7 +18,7 @@ _WAITS = (State.QUEUED, State.SCHEDULED)
 
 def retry(case: Case) -> Answer:
     """Queue an ended job again, unless a live job has taken its key meanwhile; that is seen when it is written."""
-    if case.state in _WAITS and case.head.untouched and case.seen.change == changed(case.change):
+    if case.state in _WAITS and case.head.untouched and same_change(case.seen.change, case.change):
         return case.done()
     if not can(case.state, "operator retry"):
         return case.refused()
@@ -38,8 +40,16 @@ def retry(case: Case) -> Answer:
         releases=0,
         snoozes=0,
     )
-    parts = {"why": False, "result": False, **waiting.new_body(case)}
+    parts = {"why": False, "result": False, "change": _noted(case), **waiting.new_body(case)}
     return case.done(case.write(fresh, parts, wake=True))
+
+
+def _noted(case: Case) -> bytes:
+    """The change for the record, with what the job remembers from now on."""
+    change, record = changed(case.change), case.record
+    if record is None:  # it was erased meanwhile, so that nothing is written
+        return change
+    return with_past(change, write_past(remembered(record, case.change, case.now)))
 
 
 def run(case: Case) -> Answer:

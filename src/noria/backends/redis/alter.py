@@ -9,10 +9,12 @@ from typing import Final
 from msgspec import structs
 
 from noria.backends.contract import Altered, Change
+from noria.backends.lives import parts_of
 from noria.backends.redis import again, waiting, writes
 from noria.backends.redis.answers import Answer, Case, asked, changed
 from noria.backends.redis.call import Call, Steps
 from noria.backends.redis.heads import ERASED
+from noria.backends.redis.records import read_listed
 from noria.backends.redis.settings import ERASED_FOR, Settings
 from noria.backends.redis.verdicts import finished
 from noria.backends.redis.writes import Seen
@@ -20,9 +22,10 @@ from noria.backends.units import millis
 from noria.errors import TooLarge
 from noria.ids import Id
 from noria.model.change import Kind
+from noria.model.job import Record
 from noria.model.limits import MAX_MESSAGE
 from noria.model.outcome import Failure
-from noria.model.state import State, can
+from noria.model.state import FINAL, State, can
 
 _MISSING = Altered("missing")
 
@@ -50,17 +53,25 @@ class Alter(Call):
             answers = yield writes.looks(left)
             now = int(answers[0][0])
             rows = [row for answer in answers for row in writes.seen(answer[3:])]
-            decided = {row.id: self._decide(row, now, settings) for row in rows}
+            records = yield from self._read(rows)
+            decided = {row.id: self._decide(row, records.get(row.id), now, settings) for row in rows}
             told |= {id: answer.altered for id, answer in decided.items()}
             left = yield from self._write(decided, rows, told)
         return [told[id] for id in self.ids]
 
-    def _decide(self, row: Seen, now: int, settings: Settings) -> Answer:
+    def _read(self, rows: Sequence[Seen]) -> Steps:
+        """What jobs are to remember that are to be run again, by their ids."""
+        if self.change.kind != "retry":
+            return {}
+        ended = [row.id for row in rows if row.head is not None and row.head.state in FINAL]
+        return {record.id: record for record in (yield from read_listed(ended, parts_of(self.change)))}
+
+    def _decide(self, row: Seen, record: Record | None, now: int, settings: Settings) -> Answer:
         if row.head is None:
             return Answer(_MISSING)
         if row.head.state == ERASED:
             return Answer(Altered("done") if self.change.kind == "erase" else _MISSING)
-        return _KINDS[self.change.kind](Case(row, row.head, self.change, now, settings))
+        return _KINDS[self.change.kind](Case(row, row.head, self.change, now, settings, record))
 
     def _write(self, decided: dict[Id, Answer], rows: Sequence[Seen], told: dict[Id, Altered]) -> Steps:
         """Write what was decided; gives those to which something else has happened meanwhile."""
@@ -88,7 +99,7 @@ def _cancel(case: Case) -> Answer:
         return case.refused()
     failure = Failure.of("cancelled", case.change.note or "it was cancelled before it ran")
     write = finished(case.seen, case.head, State.CANCELLED, failure, now=case.now, settings=case.settings)
-    write.parts = {**write.parts, "change": changed(case.change)}
+    write.parts = {**write.parts, "change": case.recorded(changed(case.change))}
     return case.done(write)
 
 
@@ -97,7 +108,7 @@ def _asked(case: Case) -> writes.Write:
     note = case.change.note[:MAX_MESSAGE]
     case.change = Change(kind=case.change.kind, note=note)
     write = case.write(structs.replace(case.head, cancelling=1), ask=note)
-    write.parts = {**write.parts, "change": asked(case.change, case.now)}
+    write.parts = {**write.parts, "change": case.recorded(asked(case.change, case.now))}
     return write
 
 

@@ -12,6 +12,7 @@ from noria.backends.contract import Altered, Change
 from noria.backends.redis.heads import Head
 from noria.backends.redis.settings import Settings
 from noria.backends.redis.writes import Seen, Write
+from noria.model.job import Record
 from noria.model.state import State
 
 _encode = msgspec.json.Encoder().encode
@@ -25,13 +26,14 @@ class Answer(Struct):
 
 
 class Case(Struct):
-    """A change of one job that exists, with all that a decision needs."""
+    """A change of one job that exists, with all that a decision needs; the record only if it is to be run again."""
 
     seen: Seen
     head: Head
     change: Change
     now: int
     settings: Settings
+    record: Record | None = None
 
     @property
     def state(self) -> State:
@@ -47,6 +49,10 @@ class Case(Struct):
         """Its state does not allow it."""
         return Answer(Altered("refused", self.state))
 
+    def recorded(self, change: bytes) -> bytes:
+        """A change for the record, beside what the job remembers."""
+        return with_past(change, past_of(self.seen.change))
+
     def write(
         self,
         head: Head,
@@ -57,7 +63,7 @@ class Case(Struct):
         ask: str | None = None,
     ) -> Write:
         """What makes the head this, and records the change with the job."""
-        recorded = {"change": changed(self.change), **(parts or {})}
+        recorded = {"change": self.recorded(changed(self.change)), **(parts or {})}
         return Write(
             self.seen.id, self.head.version, head, prune_at=prune_at, parts=recorded, wake=wake, ask=ask
         )
@@ -74,3 +80,27 @@ def changed(change: Change) -> bytes:
         return _encode(change)
     digest = hashlib.blake2b(change.body, digest_size=16).hexdigest()
     return _encode({**to_builtins(structs.replace(change, body=None)), "body": digest})
+
+
+class _Remembered(Struct):
+    """What a job remembers, beside its last change by a person."""
+
+    past: msgspec.Raw = msgspec.Raw(b"")
+
+
+_decode_past = msgspec.json.Decoder(_Remembered).decode
+
+
+def past_of(stored: bytes | None) -> bytes:
+    """The past lives of a job, as JSON; empty if it has none. They stand with its last change, since few have any."""
+    return b"" if stored is None else bytes(_decode_past(stored).past)
+
+
+def with_past(change: bytes, past: bytes) -> bytes:
+    """A change for the record, with the past of its job."""
+    return change if not past else change[:-1] + b',"past":' + past + b"}"
+
+
+def same_change(stored: bytes | None, change: Change) -> bool:
+    """Whether the last change of a job was this one."""
+    return stored is not None and stored == with_past(changed(change), past_of(stored))

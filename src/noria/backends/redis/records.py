@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from noria.backends.contract import Channel, Parts
+from noria.backends.redis.answers import past_of
 from noria.backends.redis.call import Call, Request, Steps
 from noria.backends.redis.cards import read_card
 from noria.backends.redis.heads import NEVER, Head, unpack
@@ -19,6 +20,7 @@ from noria.ids import Id
 from noria.model.job import Record, Start
 from noria.model.limits import MAX_LISTED
 from noria.model.outcome import Failure, Outcome
+from noria.model.past import read_past
 from noria.model.state import State
 
 _ANY: Final = 1 << 50
@@ -47,13 +49,13 @@ class Row(Struct):
     body: bytes | None
     result: bytes | None
     log: bytes | None
-    asked: bytes | None
+    change: bytes | None
     linked: bytes | None
 
     @property
     def cancelling_since(self) -> float | None:
         """When its cancellation was asked for, while it runs."""
-        asked = None if self.asked is None else _decode_asked(self.asked).asked
+        asked = None if self.change is None or not self.head.cancelling else _decode_asked(self.change).asked
         return None if asked is None else asked / 1000
 
     @property
@@ -146,6 +148,7 @@ def record(row: Row, parts: Parts) -> Record:
         result=result if found else None,
         result_codec=result_codec.decode(),
         log=_log(row) if Parts.LOG in parts else (),
+        past=read_past(past_of(row.change) or None) if Parts.LOG in parts else (),
         cancelling_since=row.cancelling_since,
         linked=_ids(row.linked or b""),
     )

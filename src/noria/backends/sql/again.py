@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from noria.backends.contract import Altered, Change
-from noria.backends.sql import blobs, waiting
+from noria.backends.sql import blobs, past, waiting
 from noria.backends.sql.answers import Answers, changed, done, refused
 from noria.backends.sql.rows import Altering, encode
 from noria.backends.sql.transaction import DEAD, Transaction
@@ -61,6 +61,7 @@ def _queue_again(work: Transaction, rows: Sequence[Altering], after: State, chan
         for row in rows
     ]
     blobs.drop(work, [row.id for row in rows], bodies=False)
+    past.remember(work, rows, change)
     work.run("alter_retry", encode(ranked), after, due, change.attempts, changed(change))
     waiting.replace_bodies(work, [row.id for row in rows], change)
     for row in rows:

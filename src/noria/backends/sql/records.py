@@ -24,6 +24,7 @@ from noria.ids import Id
 from noria.model.job import Record, Start
 from noria.model.limits import MAX_LISTED
 from noria.model.outcome import Outcome
+from noria.model.past import read_past
 from noria.model.state import State
 
 _ANY: Final = 1 << 62
@@ -104,6 +105,7 @@ def _record(row: Row, parts: Parts) -> Record:
         result=to_bytes(row.result_text, row.result_hex),
         result_codec=row.result_codec or "json",
         log=_log(row) if Parts.LOG in parts else (),
+        past=read_past(row.past),
         cancelling_since=seconds_or_none(row.asked),
         linked=() if row.linked is None else tuple(map(to_id, decode(row.linked, list[str]))),
     )

@@ -169,6 +169,7 @@ class Row(Struct, array_like=True, gc=False):
     codec: str
     result_codec: str | None
     log: str | None
+    past: str | None
     body_text: str | None
     body_hex: str | None
     result_text: str | None

@@ -23,3 +23,6 @@ ALTER TABLE noria.jobs ADD COLUMN hold bigint;
 ALTER TABLE noria.jobs ADD COLUMN parent_id text COLLATE "C";
 ALTER TABLE noria.jobs ADD COLUMN linked text;
 CREATE INDEX children ON noria.jobs (parent_id, id) WHERE parent_id IS NOT NULL;
+
+-- ---- what a job remembers of the times that a person has had it run again: JSON [Life, …] (model/past.py).
+ALTER TABLE noria.jobs ADD COLUMN past text;

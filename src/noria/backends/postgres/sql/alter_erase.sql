@@ -6,8 +6,7 @@
 UPDATE noria.jobs AS j
 SET state = 20, dead = false, body = '', body_bytes = NULL, result = NULL, result_bytes = NULL, extras = NULL,
     correlation_id = NULL, parent_id = NULL, linked = NULL, failure = NULL, fingerprint = NULL, change = NULL, log = NULL,
-    unique_key = NULL, live_key = NULL,
-    reply = NULL, prune_at = $2::bigint, version = version + 1
+    past = NULL, unique_key = NULL, live_key = NULL, reply = NULL, prune_at = $2::bigint, version = version + 1
 FROM jsonb_array_elements_text($1::jsonb) AS e (id)
 WHERE j.id = e.id::uuid AND j.id = ANY (ARRAY(SELECT f.id::uuid FROM jsonb_array_elements_text($1::jsonb) AS f (id)))
 AND j.state IN (10, 11, 12, 13)

@@ -11,6 +11,7 @@ SELECT coalesce(json_agg(CASE WHEN j.state < 20 THEN json_build_array(
     CASE WHEN j.inbox IS NOT NULL THEN noria.peek(j.change, 'asked')::bigint END,
     j.failure, j.extras, j.codec, j.result_codec,
     CASE WHEN $4::boolean AND j.log IS NOT NULL THEN '[' || array_to_string(j.log, ',') || ']' END,
+    CASE WHEN $4::boolean THEN j.past END,
     CASE WHEN $2::boolean AND octet_length(j.body) <= $5::bigint THEN j.body END,
     CASE WHEN $2::boolean AND octet_length(j.body_bytes) <= $5::bigint THEN encode(j.body_bytes, 'hex') END,
     CASE WHEN $3::boolean AND octet_length(j.result) <= $5::bigint THEN j.result END,

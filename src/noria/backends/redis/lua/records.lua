@@ -3,8 +3,8 @@
 -- Needs: start, heads
 -- In: ARGV[3] 1 if with bodies; ARGV[4] with results; ARGV[5] with logs; ARGV[6] bodies and results of more bytes are left
 --     out; then the ids.
--- Out: for each job, flat: head or null, worker, failure, card, body, result, log, and of a job whose cancel
---     was asked for its last change; the ids of jobs that stand for its follow-ups; a part that is not there is null. A
+-- Out: for each job, flat: head or null, worker, failure, card, body, result, log, with logs, or if its cancel was asked
+--     for, its last change with its past; the ids of jobs that stand for its follow-ups; a part that is not there is null. A
 --     result stands behind its codec and a NUL; one that is left out, or was not asked for, is its codec alone.
 -- Locks: nothing.
 -- Safe to repeat: yes.
@@ -39,7 +39,7 @@ for at = 7, #ARGV do
         reply[n + 5] = body_of(id)
         reply[n + 6] = result_of(id)
         reply[n + 7] = ARGV[5] == '1' and redis.call('HGET', P .. 'log', id)
-        reply[n + 8] = h.cancelling == 1 and redis.call('HGET', P .. 'change', id)
+        reply[n + 8] = (h.cancelling == 1 or ARGV[5] == '1') and redis.call('HGET', P .. 'change', id)
         reply[n + 9] = h.kin >= 2 and redis.call('HGET', P .. 'linked', id)
     else
         for i = 1, 9 do reply[n + i] = false end

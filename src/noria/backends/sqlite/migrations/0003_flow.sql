@@ -23,3 +23,6 @@ CREATE UNIQUE INDEX live_unique ON jobs (task, unique_key) WHERE unique_key IS N
 -- JSON [id as hex, …].
 ALTER TABLE jobs ADD COLUMN linked TEXT;
 CREATE INDEX children ON jobs (extras ->> 'parent_id', id) WHERE extras ->> 'parent_id' IS NOT NULL;
+
+-- ---- what a job remembers of the times that a person has had it run again: JSON [Life, …] (model/past.py).
+ALTER TABLE jobs ADD COLUMN past TEXT;

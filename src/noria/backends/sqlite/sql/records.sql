@@ -9,6 +9,7 @@ SELECT json_group_array(CASE WHEN j.state < 20 THEN json_array(
     j.expires, j.deadline, abs(j.session), coalesce(s.worker, ''), j.starts, j.spent, j.attempts, j.crashes,
     j.crash_budget, j.releases, j.snoozes, j.unique_key, j.keep, j.cancelling,
     CASE WHEN j.cancelling THEN j.change ->> 'asked' END, j.failure, j.extras, j.codec, j.result_codec, CASE WHEN ?4 THEN j.log END,
+    CASE WHEN ?4 THEN j.past END,
     CASE WHEN ?2 THEN CASE typeof(j.body)
         WHEN 'text' THEN j.body
         WHEN 'integer' THEN (
