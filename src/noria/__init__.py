@@ -19,7 +19,7 @@ from noria.app.job import Draft, Job
 from noria.app.onion import CallNext, Middleware, Outgoing
 from noria.app.router import Router
 from noria.app.schedules import ScheduleStatus, SlotLog
-from noria.app.status import JobFault, JobStatus, StartStatus
+from noria.app.status import JobFault, JobStatus, Retried, StartStatus
 from noria.app.task import Enqueuer, Task, TaskFunction
 from noria.errors import (
     BackendError,
@@ -107,6 +107,7 @@ __all__ = [
     "Reason",
     "ResultGone",
     "ResultTooLarge",
+    "Retried",
     "Retry",
     "Router",
     "ScheduleNotFound",

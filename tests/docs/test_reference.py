@@ -96,6 +96,7 @@ def test_public_names_of_testing_are_the_documented_names() -> None:
         (noria.JobStatus, "jobs.md"),
         (noria.StartStatus, "jobs.md"),
         (noria.JobFault, "jobs.md"),
+        (noria.Retried, "jobs.md"),
         (DeadLetters, "jobs.md"),
         (noria.Reason, "jobs.md"),
         (noria.testing.Trial, "testing.md"),

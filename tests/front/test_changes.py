@@ -60,6 +60,25 @@ async def test_a_failed_job_is_tried_again_with_other_arguments(short_tmp: Path)
         ] == "/args/what"
 
 
+async def test_a_job_tells_how_it_ended_before_each_retry_and_with_which_arguments(short_tmp: Path) -> None:
+    async with place(short_tmp, worker=True) as here:
+        id = await here.enqueue("fail", {"why": "first"})
+        await here.ended(id)
+        await act(here, id, "retry", {"args": {"why": "second"}, "reason": "a typo"})
+        await here.ended(id)
+        await act(here, id, "retry", {"delay": 60})
+        told = await here.job(id, include="args,history")
+
+    assert told["args"] == {"why": "second"}
+    assert [each["number"] for each in told["history"]] == [1, 2]
+    first, second = told["history"]
+    assert (first["state"], first["edited"], first["args"], first["reason"]) == (
+        "failed", True, {"why": "first"}, "a typo",
+    )  # fmt: skip
+    assert "first" in first["error"]["message"]
+    assert (second["edited"], "args" in second) == (False, False)
+
+
 async def test_a_job_that_succeeded_cannot_be_tried_again(short_tmp: Path) -> None:
     async with place(short_tmp, worker=True) as here:
         id = await here.enqueue("cube", [3])

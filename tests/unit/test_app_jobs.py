@@ -413,6 +413,39 @@ async def test_retry_and_discard_ask_for_a_failed_job(hand: Hand, buy: Any) -> N
     assert not (await job.status()).dead
 
 
+async def test_a_retry_may_give_other_arguments_and_the_old_ones_stay_readable(
+    hand: Hand, app: Noria, buy: Any
+) -> None:
+    job = await buy.enqueue(1)
+    await hand.fail()
+
+    assert await job.retry(buy.job(2), delay=0, attempts=7, note="the order was wrong") == "queued"
+
+    status = await job.status()
+    assert (status.retries, status.max_attempts) == (1, 7)
+    [past] = status.history
+    assert (past.number, past.state, past.starts, past.note, past.edited) == (
+        1, "failed", 1, "the order was wrong", True,
+    )  # fmt: skip
+    assert past.args is not None
+    assert "1" in past.args
+    assert past.error is not None
+    [record] = await hand.backend.get([from_text(job.id)], Parts.BODY)
+    assert record is not None
+    assert record.body == buy.job(2).new.body
+
+
+async def test_a_draft_of_another_task_gives_no_arguments(hand: Hand, app: Noria, buy: Any) -> None:
+    @app.task
+    async def other(n: int) -> None: ...
+
+    job = await buy.enqueue(1)
+    await hand.fail()
+    with pytest.raises(InvalidInput, match="the draft of task 'other'"):
+        await job.retry(other.job(1))
+    assert (await job.status()).history == ()
+
+
 async def test_a_retry_stands_back_for_a_live_job_with_its_key(hand: Hand, buy: Any) -> None:
     job = await buy.options(unique="k").enqueue(1)
     await hand.fail()

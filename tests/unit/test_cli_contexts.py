@@ -22,7 +22,8 @@ READS = {
 }  # fmt: skip
 WRITES = {
     "up": "app.py", "worker": "app.py", "serve": "app.py", "enqueue": "x", "call": "x", "jobs retry": "x",
-    "jobs cancel": "x", "jobs discard": "x", "jobs copy": "x", "dead retry": "--all", "dead discard": "--all",
+    "jobs cancel": "x", "jobs discard": "x", "jobs copy": "x", "jobs move": "x --to y", "dead retry": "--all",
+    "dead discard": "--all",
     "bulk": "retry dead", "queues pause": "x", "queues resume": "x", "workers quiet": "--all", "workers stop": "--all",
     "schedules pause": "x", "schedules resume": "x", "schedules run": "x", "schedules delete": "x",
     "schedules backfill": "x --since 2026-01-01T00:00:00Z --until 2026-01-02T00:00:00Z",

@@ -19,6 +19,7 @@ from noria.ids import Id
 from noria.model.fingerprint import fingerprint
 from noria.model.job import Extras, Record, Start
 from noria.model.outcome import Failure, Outcome, Tally
+from noria.model.past import Life
 from noria.model.state import State
 
 NOW = 1_000_100.0
@@ -52,6 +53,24 @@ FAILED = record(
         Start(2, Outcome.FAILED, 1_000_003.0, 1_000_003.25, "w2", FAILURE),
     ),
 )  # fmt: skip
+
+
+def test_a_retried_job_tells_how_it_had_ended_and_what_it_lost() -> None:
+    lives = (
+        Life(3, State.FAILED, 1_000_010.0, 2, FAILURE, "a typo\x1b", True, b'{"to":"x"}'),
+        Life(4, State.CANCELLED, 1_000_020.0, 2, None, "", True, None),
+        Life(5, State.EXPIRED, 1_000_030.0, 2),
+    )
+    told = story(record(past=lives))
+
+    assert "retried 5 times" in told
+    assert "after it had failed: " in told
+    assert "no route" in told
+    assert 'with other arguments than {"to":"x"}' in told
+    assert "after it had been cancelled" in told
+    assert "the old ones were too large to keep" in told
+    assert "after it had expired" in told
+    assert "\x1b" not in told
 
 
 def story(job: Record) -> str:

@@ -18,7 +18,7 @@ from noria.app.status import JobStatus, StateWord, status_of
 from noria.app.uniqueness import duplicate
 from noria.backends.contract import Change, Parts
 from noria.clock import Clock
-from noria.errors import JobNotFound
+from noria.errors import InvalidInput, JobNotFound
 from noria.ids import Id
 from noria.model.claim import NEW, Enqueued
 from noria.model.job import NewJob, Receipt, Record
@@ -110,13 +110,39 @@ class Job(Generic[T_co]):
         """
         return await self._alter(Change(kind="cancel", note=checks.text("reason", reason)))
 
-    async def retry(self) -> StateWord:
+    async def retry(
+        self,
+        draft: Draft[Any] | None = None,
+        *,
+        delay: float = 0.0,
+        attempts: int | None = None,
+        note: str = "",
+    ) -> StateWord:
         """Queue a failed, cancelled or expired job again, with fresh attempts and no time bounds.
+
+        Args:
+            draft: a draft of the same task, made with `task.job(...)`: run with its arguments instead. The old ones
+                stay readable in `status().history`; nothing else of the draft is used.
+            delay: seconds before it may run.
+            attempts: how many it gets; None leaves their number as it is.
+            note: why, for the record.
 
         Raises:
             WrongState: it has not ended, has succeeded, or another live job has its unique key.
+            InvalidInput: the draft is of another task.
+            InvalidOption: an option is out of range.
         """
-        return await self._alter(Change(kind="retry"))
+        given: dict[str, Any] = {}
+        if draft is not None:
+            task = (await self._read()).task
+            if draft.new.task != task:
+                raise InvalidInput(
+                    f"job {self.id} is of task {task!r}, and the draft of task {draft.new.task!r}",
+                    field="draft",
+                )
+            given = {"body": draft.new.body, "codec": draft.new.codec}
+        note = checks.text("note", note)
+        return await self._alter(Change(kind="retry", delay=delay, attempts=attempts, note=note, **given))
 
     async def discard(self) -> StateWord:
         """Keep the record of a failed job, but count it as a dead letter no more.

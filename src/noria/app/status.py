@@ -11,6 +11,7 @@ from noria import ids
 from noria.clock import utc
 from noria.model.job import Record, Start
 from noria.model.outcome import Failure
+from noria.model.past import Life
 from noria.model.state import State
 
 StateWord = Literal[
@@ -53,6 +54,30 @@ class StartStatus(Struct, frozen=True, kw_only=True):
     error: JobFault | None
 
 
+class Retried(Struct, frozen=True, kw_only=True):
+    """How a job had ended before it was retried.
+
+    Attributes:
+        number: which retry ended this life of the job, from 1.
+        state: how it had ended: "failed", "cancelled" or "expired".
+        starts: how often it had been started by then, all in all.
+        retried_at: when it was retried, in UTC.
+        error: why it had not succeeded, without the traceback.
+        note: why it was retried.
+        edited: it was given other arguments.
+        args: the old ones, if it was, as JSON; None if it was not, or if they are no JSON, or too large to be kept.
+    """
+
+    number: int
+    state: str
+    starts: int
+    retried_at: datetime
+    error: JobFault | None
+    note: str
+    edited: bool
+    args: str | None
+
+
 class JobStatus(Struct, frozen=True, kw_only=True):
     """A job as it stood when it was read. Times are aware and in UTC.
 
@@ -71,6 +96,8 @@ class JobStatus(Struct, frozen=True, kw_only=True):
         cancelling: it runs, and its cancellation was asked for; cancelling_since: when that was.
         error: the last failure.
         log: its ended starts, oldest first; the oldest may have been dropped.
+        retries: how often a person has had it run again.
+        history: how it had ended before each of the last ten retries, oldest first.
     """
 
     id: str
@@ -103,6 +130,8 @@ class JobStatus(Struct, frozen=True, kw_only=True):
     cancelling_since: datetime | None
     error: JobFault | None
     log: tuple[StartStatus, ...]
+    retries: int
+    history: tuple[Retried, ...]
 
 
 def status_of(record: Record) -> JobStatus:
@@ -139,6 +168,8 @@ def status_of(record: Record) -> JobStatus:
         cancelling_since=_at(record.cancelling_since),
         error=_fault(record.failure),
         log=tuple(map(_start, record.log)),
+        retries=record.past[-1].number if record.past else 0,
+        history=tuple(map(_retried, record.past)),
     )
 
 
@@ -156,6 +187,20 @@ def _start(start: Start) -> StartStatus:
         ended_at=utc(start.ended),
         worker=start.worker,
         error=_fault(start.failure),
+    )
+
+
+def _retried(life: Life) -> Retried:
+    is_text = life.body is not None and life.codec == "json"
+    return Retried(
+        number=life.number,
+        state=life.state.word,
+        starts=life.starts,
+        retried_at=utc(life.retried),
+        error=_fault(life.failure),
+        note=life.note,
+        edited=life.edited,
+        args=life.body.decode() if is_text and life.body is not None else None,
     )
 
 

@@ -8,7 +8,7 @@ import inspect
 import threading
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import AbstractAsyncContextManager
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack
 
 from noria.app import checks
 from noria.app.job import Draft, Job
@@ -23,6 +23,14 @@ from noria.model.reason import Reason
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
+
+
+class RetryOptions(TypedDict, total=False):
+    """What can be said about a retry; see `job.retry`."""
+
+    delay: float
+    attempts: int | None
+    note: str
 
 
 class Sync:
@@ -83,9 +91,9 @@ class Sync:
         """Cancel a job; as `job.cancel`."""
         return self._run(lambda: job.cancel(reason))
 
-    def retry(self, job: Job[Any]) -> StateWord:
+    def retry(self, job: Job[Any], draft: Draft[Any] | None = None, **how: Unpack[RetryOptions]) -> StateWord:
         """Queue a failed, cancelled or expired job again; as `job.retry`."""
-        return self._run(job.retry)
+        return self._run(lambda: job.retry(draft, **how))
 
     def discard(self, job: Job[Any]) -> StateWord:
         """Count a failed job as a dead letter no more; as `job.discard`."""

@@ -18,6 +18,7 @@ from noria.cli.command import Group
 from noria.cli.escape import one_line
 from noria.cli.exits import ExitCode, Stop
 from noria.cli.flags import SECONDS, Flags, flags_of, option
+from noria.cli.jobchange import ask_of_jobs, retry_of
 from noria.cli.opening import opened_peer, opened_source
 from noria.cli.output import Output
 from noria.cli.query import Wanted
@@ -132,10 +133,27 @@ async def _read_all(flags: Flags, named: Sequence[Named]) -> tuple[Record, list[
 
 @jobs.command("retry", use="writes")
 @click.argument("words", nargs=-1, required=True, metavar="ID...")
+@option("--args", "arguments", metavar="JSON", help="Run with these arguments; the old ones stay readable.")
+@option("--attempts", type=click.IntRange(1), help="How many attempts each gets. Default: as it had")
+@option("--delay", type=SECONDS, help="Not before so long from now.")
+@option("--note", help="Why, for the record.")
 @click.pass_context
-def retry_jobs(ctx: click.Context, words: Sequence[str]) -> None:
+def retry_jobs(ctx: click.Context, /, words: Sequence[str], **how: Any) -> None:
     """Queue failed, cancelled or expired jobs again, with fresh attempts."""
-    _change(ctx, words, "retry")
+    given = {name: value for name, value in how.items() if value is not None}
+    if given:
+        ask_of_jobs(ctx, words, "retry", "POST", "/retry", retry_of(given))
+    else:
+        _change(ctx, words, "retry")
+
+
+@jobs.command("move", use="writes")
+@click.argument("words", nargs=-1, required=True, metavar="ID...")
+@option("--to", required=True, metavar="QUEUE", help="Where they are to wait.")
+@click.pass_context
+def move_jobs(ctx: click.Context, words: Sequence[str], to: str) -> None:
+    """Have jobs that wait do so in another queue."""
+    ask_of_jobs(ctx, words, "move", "PATCH", "", {"queue": to})
 
 
 @jobs.command("cancel", use="writes")

@@ -72,6 +72,7 @@ def story(
     yield from _value("arguments", record.body, record.codec)
     yield from _value("result", record.result, record.result_codec)
     yield from _error(record)
+    yield from _past(record)
     yield ""
     yield from _choices(record)
 
@@ -201,6 +202,29 @@ def _error(record: Record) -> Iterator[str]:
     if failure.traceback:
         yield ""
         yield from (f"  | {line}" for line in lines(failure.traceback.rstrip("\n")).split("\n"))
+
+
+def _past(record: Record) -> Iterator[str]:
+    """How it had ended each time before it was retried, and the arguments that it lost."""
+    if not record.past:
+        return
+    yield ""
+    yield f"retried {count(record.past[-1].number, 'time')}"
+    for life in record.past:
+        why = f": {one_line(summary(life.failure))}" if life.failure is not None else ""
+        note = f" ({one_line(life.note)})" if life.note else ""
+        yield _step(moment(life.retried), "", f"after it had {_ENDED[life.state]}{why}{note}")
+        if life.body is not None:
+            yield " " * _STEP + f"with other arguments than {cut(_flat(life.body, life.codec), 200)}"
+        elif life.edited:
+            yield " " * _STEP + "with other arguments; the old ones were too large to keep"
+
+
+_ENDED: Final = {State.FAILED: "failed", State.CANCELLED: "been cancelled", State.EXPIRED: "expired"}
+
+
+def _flat(data: bytes, codec: str) -> str:
+    return one_line(data.decode(errors="replace")) if codec == "json" else _text(data, codec)
 
 
 def _choices(record: Record) -> Iterator[str]:

@@ -63,7 +63,7 @@ class RemoteSource:
     async def read(self, id: Id) -> tuple[Record, list[Reason]]:
         """As `Source`."""
         path = f"/v1/jobs/{ids.to_text(id)}"
-        found = await self._peer.ask("GET", path, query={"include": "args,result,attempts"})
+        found = await self._peer.ask("GET", path, query={"include": "args,result,attempts,history"})
         why = await self._peer.ask("GET", f"{path}/explain")
         record, told = record_of(found.read(Job)), why.read(Explained)
         # A front of an older version gives no reasons.

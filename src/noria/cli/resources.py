@@ -14,6 +14,7 @@ from noria.ids import SessionId
 from noria.model.job import Extras, Record, Start
 from noria.model.limits import AGEING
 from noria.model.outcome import Failure, Outcome, Reason, Tally
+from noria.model.past import Life
 from noria.model.state import State
 
 _STATES: Final = {state.word: state for state in State}
@@ -38,6 +39,19 @@ class Attempt(Struct):
     started_at: datetime | None = None
     worker: str | None = None
     error: Error | None = None
+
+
+class Past(Struct):
+    """How a job had ended before it was retried."""
+
+    number: int
+    state: str
+    starts: int
+    retried_at: datetime
+    reason: str | None = None
+    error: Error | None = None
+    edited: bool = False
+    args: Raw | UnsetType = UNSET
 
 
 class Job(Struct, kw_only=True):
@@ -78,6 +92,7 @@ class Job(Struct, kw_only=True):
     args: Raw | UnsetType = UNSET
     result: Raw | UnsetType = UNSET
     attempts: tuple[Attempt, ...] = ()
+    history: tuple[Past, ...] = ()
 
 
 class Pause(Struct):
@@ -150,7 +165,8 @@ def record_of(job: Job) -> Record:
             parent_id=_hex(job.parent_id), root_id=_hex(job.root_id),
         ),
         codec="json", body=_bytes(job.args), result=_bytes(job.result), log=tuple(map(_start, job.attempts)),
-        cancelling_since=_seconds(job.cancelling_since), linked=tuple(map(ids.from_text, job.linked)),
+        past=tuple(map(_life, job.history)), cancelling_since=_seconds(job.cancelling_since),
+        linked=tuple(map(ids.from_text, job.linked)),
     )  # fmt: skip
 
 
@@ -178,6 +194,19 @@ def _start(attempt: Attempt) -> Start:
         ended=attempt.ended_at.timestamp(),
         worker=attempt.worker or "",
         failure=_failure(attempt.error),
+    )
+
+
+def _life(past: Past) -> Life:
+    return Life(
+        number=past.number,
+        state=_STATES[past.state],
+        retried=past.retried_at.timestamp(),
+        starts=past.starts,
+        failure=_failure(past.error),
+        note=past.reason or "",
+        edited=past.edited,
+        body=_bytes(past.args),
     )
 
 

@@ -46,11 +46,12 @@ class DiscardWanted(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RetryWanted(Struct, frozen=True, forbid_unknown_fields=True):
-    """When a job is tried again, how often, and with which arguments."""
+    """When a job is tried again, how often, with which arguments, and why."""
 
     delay: float = 0.0
     attempts: int | None = None
     args: Raw | UnsetType = UNSET
+    reason: str = ""
 
 
 class EditWanted(Struct, frozen=True, forbid_unknown_fields=True):
@@ -99,7 +100,8 @@ async def retry(ask: Ask) -> Response:
     wanted = await bodies.read_optional(ask.request, _retry)
     record = await view.find(ask)
     body = await _arguments(ask, record, wanted.args)
-    change = _change(kind="retry", delay=wanted.delay, attempts=wanted.attempts, body=body)
+    note = _checked(checks.text, "reason", wanted.reason)
+    change = _change(kind="retry", delay=wanted.delay, attempts=wanted.attempts, body=body, note=note)
     return await _alter(ask, record, change, "failed, cancelled and expired jobs can be retried")
 
 

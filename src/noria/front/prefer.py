@@ -14,7 +14,7 @@ from noria.front.problem import Problem
 
 _WAIT: Final = re.compile(r"(?:^|[,;])\s*wait\s*=\s*\"?([0-9.]+)\"?\s*(?=$|[,;])", re.ASCII | re.IGNORECASE)
 _ASYNC: Final = re.compile(r"(?:^|[,;])\s*respond-async\s*(?=$|[,;])", re.ASCII | re.IGNORECASE)
-PARTS: Final = {"args": Parts.BODY, "result": Parts.RESULT, "attempts": Parts.LOG}
+PARTS: Final = {"args": Parts.BODY, "result": Parts.RESULT, "attempts": Parts.LOG, "history": Parts.LOG}
 
 
 class Patience(Struct, frozen=True):

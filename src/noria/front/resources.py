@@ -15,6 +15,7 @@ from noria.clock import moment
 from noria.model.fingerprint import fingerprint
 from noria.model.job import Record, Start
 from noria.model.outcome import Failure
+from noria.model.past import Life
 from noria.model.schedule import Schedule, coming
 from noria.model.state import State
 from noria.model.timetable import Cron, Every, Rule, in_words
@@ -66,6 +67,24 @@ def job_resource(record: Record) -> dict[str, Any]:
         resource["result"] = embed(record.result, record.result_codec)
     if record.log:
         resource["attempts"] = [start_resource(start, record.task) for start in record.log]
+    if record.past:
+        resource["history"] = [life_resource(life, record.task) for life in record.past]
+    return resource
+
+
+def life_resource(life: Life, task: str) -> dict[str, Any]:
+    """How a job had ended before it was retried; with the arguments that it lost then, if they are kept."""
+    resource: dict[str, Any] = {
+        "number": life.number,
+        "state": life.state.word,
+        "starts": life.starts,
+        "retried_at": moment(life.retried),
+        "reason": life.note or None,
+        "error": failure_resource(life.failure, task, life.starts),
+        "edited": life.edited,
+    }
+    if life.body is not None:
+        resource["args"] = embed(life.body, life.codec)
     return resource
 
 

@@ -45,8 +45,21 @@ class Attempt(Struct):
     error: Failure | None
 
 
+class Past(Struct):
+    """How a job had ended before it was retried. `args`: those that it lost then, if it was given others."""
+
+    number: int
+    state: StateWord
+    starts: int
+    retried_at: datetime
+    reason: str | None
+    error: Failure | None
+    edited: bool
+    args: Any = None
+
+
 class Job(Struct):
-    """A job as it stands. `args`, `result` and `attempts` are there if they were asked for, and are not too large."""
+    """A job as it stands. `args`, `result`, `attempts` and `history` are there if they were asked for, and fit."""
 
     id: str
     task: str
@@ -85,6 +98,7 @@ class Job(Struct):
     args: Any = None
     result: Any = None
     attempts: list[Attempt] | UnsetType = UNSET
+    history: list[Past] | UnsetType = UNSET
 
 
 class Explained(Struct):
