@@ -14,6 +14,7 @@ from msgspec import UNSET, structs
 
 from noria.backends.contract import Altered, Change, Fence, Verdict
 from noria.ids import Id
+from noria.model.claim import Claim
 from noria.model.job import NewJob, Receipt, rank
 from noria.model.outcome import Outcome
 from noria.model.settlement import Settlement
@@ -45,6 +46,21 @@ class Row:
     finished: float = 0.0
     expires: float | None = None
     deadline: float | None = None
+    created: float = 0.0
+    given_up: bool = False
+
+    def holds(self, now: float) -> bool:
+        """Whether it has its key."""
+        claim = self.job.claim or Claim()
+        if self.given_up or claim.within is not None:
+            return not self.given_up and now < self.created + (claim.within or 0.0)
+        return self.state in LIVE and self.regains
+
+    @property
+    def regains(self) -> bool:
+        """Whether a retry would have it take its key again."""
+        claim = self.job.claim or Claim()
+        return claim.within is None and not (claim.until_start and self.starts)
 
     @property
     def lapse(self) -> float | None:
@@ -61,6 +77,7 @@ class Reference:
         self.now = 0.0
         self.rows: dict[Id, Row] = {}
         self.erased: dict[Id, tuple[int, int]] = {}
+        self.added: dict[Id, Receipt] = {}
         self.sessions: dict[int, tuple[str, ...]] = {}
         self.ended: set[int] = set()
         self.flow: Counter[tuple[str, str, str]] = Counter()
@@ -70,17 +87,39 @@ class Reference:
     def push(self, job: NewJob) -> Receipt:
         if job.id in self.rows or job.id in self.erased:
             return Receipt("existing", job.id, "id")
+        if job.id in self.added:
+            return self.added[job.id]
         holder = self._holder(job.task, job.unique)
-        if holder is not None:
-            return Receipt("existing", holder.job.id, "unique")
-        due = self.now + job.delay
-        state = State.SCHEDULED if job.delay > 0 else State.QUEUED
-        row = Row(job, state, due, rank(due, job.priority), expires=job.expires, deadline=job.deadline)
-        row.attempts = job.attempts
-        self.rows[job.id] = row
-        self._happened(row, "arrived")
+        receipt = Receipt("created", job.id) if holder is None else self._meet(job, holder)
+        if receipt.status in ("created", "replaced"):
+            due = self.now + job.delay
+            state = State.SCHEDULED if job.delay > 0 else State.QUEUED
+            row = Row(job, state, due, rank(due, job.priority), expires=job.expires, deadline=job.deadline)
+            row.attempts, row.created = job.attempts, self.now
+            self.rows[job.id] = row
+            self._happened(row, "arrived")
         self._sweep()
-        return Receipt("created", job.id)
+        return receipt
+
+    def _meet(self, job: NewJob, holder: Row) -> Receipt:
+        how = "existing" if job.claim is None else job.claim.on_conflict
+        if how == "replace" and holder.state in EDITABLE:
+            self._move_to(holder, State.CANCELLED)
+            holder.given_up, holder.retried = (
+                holder.job.claim is not None and holder.job.claim.within is not None,
+                None,
+            )
+            return Receipt("replaced", job.id, holder.job.id.hex())
+        if how == "keep_last" and holder.state in EDITABLE and not holder.starts:
+            assert job.claim is not None
+            due = min(self.now + job.delay, holder.created + (job.claim.at_most or DAY))
+            if due > self.now or holder.due > self.now:
+                holder.state = State.SCHEDULED if due > self.now else State.QUEUED
+                self._place(holder, due)
+            holder.expires, holder.deadline = job.expires, job.deadline
+            self.added[job.id] = Receipt("updated", holder.job.id, "unique")
+            return self.added[job.id]
+        return Receipt("existing", holder.job.id, "unique")
 
     def lease(self, session: int, queue: str, limit: int) -> list[Fence]:
         if session in self.ended:
@@ -178,7 +217,7 @@ class Reference:
             return "done"
         if not can(row.state, "operator retry"):
             return "refused"
-        if self._holder(row.job.task, row.job.unique) is not None:
+        if row.regains and self._holder(row.job.task, row.job.unique) is not None:
             return "conflict"
         row.spent = row.crashes = row.releases = row.snoozes = 0
         row.expires = row.deadline = None
@@ -281,7 +320,7 @@ class Reference:
 
     def _holder(self, task: str, unique: str | None) -> Row | None:
         alike = (row for row in self.rows.values() if (row.job.task, row.job.unique) == (task, unique))
-        return None if unique is None else next((row for row in alike if row.state in LIVE), None)
+        return None if unique is None else next((row for row in alike if row.holds(self.now)), None)
 
     def _held(self, session: int) -> Iterator[Row]:
         return (row for row in self.rows.values() if row.state is State.RUNNING and row.session == session)

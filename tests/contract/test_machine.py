@@ -25,6 +25,7 @@ from hypothesis.stateful import (
 
 from noria.backends.contract import Change, Fence
 from noria.ids import SessionId
+from noria.model.claim import Claim
 from noria.model.job import NewJob
 from noria.model.outcome import Outcome
 from noria.model.state import State
@@ -43,6 +44,16 @@ ARGS: dict[str, list[Any]] = {
     "queue": ["a", "b"],
     "task": ["known", "rare"],
     "unique": [None, "k", "k"],
+    "claim": [
+        None,
+        None,
+        Claim(until_start=True),
+        Claim(within=6.0),
+        Claim(on_conflict="replace"),
+        Claim(within=12.0, on_conflict="replace"),
+        Claim(until_start=True, on_conflict="keep_last", at_most=8.0),
+        Claim(on_conflict="keep_last"),
+    ],
     "delay": [0.0, 4.0],
     "priority": [-1, 0, 1],
     "expires": [None, 5.0, 12.0],
@@ -120,6 +131,13 @@ class Machine(RuleBasedStateMachine):
         times = {"expires": expires and now + expires, "deadline": deadline and now + deadline}
         self.jobs.append(new(self.store, attempts=3, **times, **fields))
         self.compare_push(self.jobs[-1])
+
+    @step("task", "delay", "expires", "claim")
+    def push_claiming(self, expires: float | None, **fields: Any) -> None:
+        now = self.reference.now
+        job = new(self.store, attempts=3, unique="k", queue="a", expires=expires and now + expires, **fields)
+        self.jobs.append(job)
+        self.compare_push(job)
 
     @step("queue", "task", "limit")
     def push_plain_ones(self, queue: str, task: str, limit: int) -> None:

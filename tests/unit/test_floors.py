@@ -28,6 +28,7 @@ FLOORS = {
     "noria.backends.bells": 2,
     "noria.backends.bus": 2,
     "noria.backends.claims": 2,
+    "noria.backends.meeting": 2,
     "noria.backends.docs": 2,
     "noria.backends.ends": 2,
     "noria.backends.stories": 2,

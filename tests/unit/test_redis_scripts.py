@@ -12,7 +12,7 @@ from noria.backends.redis.scripts import needs, read, script, script_names
 from noria.model.limits import AGEING, MAX_HINT, SUSPECT_AT
 from noria.model.state import State
 
-PIECES = ("start", "heads", "gather", "places", "passage", "prune", "rows", "board")
+PIECES = ("start", "heads", "gather", "places", "passage", "prune", "rows", "board", "write")
 
 
 def number(file: str, name: str) -> int:
@@ -38,7 +38,7 @@ def test_a_script_that_adds_nothing_is_served_by_a_full_server(name: str) -> Non
     """Only new jobs and new documents are refused when memory is full: all else ends work, or only reads."""
     flags = read(name).partition("\n")[0]
 
-    assert ("allow-oom" in flags) == (name not in ("push", "settle_follow", "board_write"))
+    assert ("allow-oom" in flags) == (name not in ("push", "claims", "settle_follow", "board_write"))
 
 
 @pytest.mark.parametrize("name", script_names())

@@ -25,7 +25,6 @@ class Holder(Struct):
     Attributes:
         body: the encoded arguments.
         place: where it is among the jobs of the call that is being decided; None if it is stored.
-        changed: it is to be written anew.
     """
 
     id: Id
@@ -39,7 +38,6 @@ class Holder(Struct):
     codec: str
     body: bytes
     place: int | None = None
-    changed: bool = False
 
     @property
     def waits(self) -> bool:
@@ -84,7 +82,6 @@ def _update(job: NewJob, claim: Claim, holder: Holder, now: int) -> Receipt:
         holder.state = int(State.SCHEDULED if due > now else State.QUEUED)
     holder.body, holder.codec = job.body, job.codec
     holder.expires, holder.deadline = millis_or_none(job.expires), millis_or_none(job.deadline)
-    holder.changed = True
     return Receipt("updated", holder.id, "unique")
 
 
@@ -101,7 +98,7 @@ def _merge(job: NewJob, claim: Claim, holder: Holder, max_body: int) -> Receipt:
     body = msgspec.json.encode({**arguments, claim.argument: items + more})
     if len(items) + len(more) > claim.max_items or len(body) > max_body:
         return Receipt("created", job.id)
-    holder.body, holder.changed = body, True
+    holder.body = body
     return Receipt("merged", holder.id, "unique")
 
 

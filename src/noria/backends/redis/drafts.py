@@ -12,7 +12,7 @@ from typing import Final
 from noria.backends.ends import follow_up_flaw
 from noria.backends.redis.call import Word
 from noria.backends.redis.cards import write_card
-from noria.backends.redis.heads import NEVER, Head, pack
+from noria.backends.redis.heads import LIVELY, NEVER, TIMED, WAITING, Head, pack
 from noria.backends.units import millis
 from noria.model.job import NewJob, Receipt
 from noria.model.limits import MAX_PRIORITY
@@ -32,12 +32,14 @@ class Drafts:
         jobs: as they were given.
         words: for each what the script takes; None where nothing is to be stored.
         receipts: in the same order.
+        contests: whether some may change the jobs that hold their keys.
     """
 
     def __init__(self, jobs: Sequence[NewJob], max_body: int) -> None:
         self.jobs = jobs
         self.words: list[tuple[Word, ...] | None] = []
         self.receipts = [Receipt("created", job.id) for job in jobs]
+        self.contests = False
         before: Options | None = None
         for index, job in enumerate(jobs):
             try:
@@ -45,7 +47,10 @@ class Drafts:
                     raise ValueError(_too_large(job, max_body))
                 options = _options(job)
                 # Most jobs of one call differ from the one before in nothing but their arguments.
-                first = _SAME if options == before else _head_and_card(job)
+                first = _SAME
+                if options != before:
+                    first = head_and_card(job)
+                    self.contests |= job.claim is not None and job.claim.changes
                 self.words.append((job.id, *first, job.body))
                 before = options
             except _UNFIT as error:
@@ -106,6 +111,7 @@ def _options(job: NewJob) -> Options:
         job.attempts,
         job.crash_budget,
         job.unique,
+        job.claim,
         job.keep,
         job.reply,
         job.admitted,
@@ -113,16 +119,27 @@ def _options(job: NewJob) -> Options:
     )
 
 
-def _head_and_card(job: NewJob) -> tuple[bytes, bytes]:
+def head_and_card(job: NewJob, keyed: int | None = None) -> tuple[bytes, bytes]:
+    """A job but for its id and arguments, as `push.lua` takes it.
+
+    Args:
+        keyed: how it has its key, if that is not as it says.
+
+    Raises:
+        ValueError: it cannot be stored.
+    """
     if not (0 < job.attempts <= _MOST and 0 <= job.crash_budget <= _MOST):
         raise ValueError("its attempts or crash budget is out of range")
     if abs(job.priority) > MAX_PRIORITY:
         raise ValueError("its priority is out of range")
+    keyed = _keyed(job) if keyed is None else keyed
     head = Head(
         lane=job.lane,
-        keyed=int(job.unique is not None),
+        keyed=keyed,
         taken=int(job.admitted),
         kin=int(bool(job.extras.parent_id)),
+        # For how long it holds its key, until the script knows when that ends.
+        finished=_stored_or_never(job.claim.within) if job.claim is not None and keyed == TIMED else NEVER,
         # Without a time of its own it is due after its delay, by the clock of the script.
         due=NEVER if job.at is None else _stored(job.at),
         rank=max(0.0, _stored(job.delay)),
@@ -139,6 +156,19 @@ def _head_and_card(job: NewJob) -> tuple[bytes, bytes]:
         correlation=job.extras.correlation_id,
     )
     return pack(head), write_card(job.codec, job.extras)
+
+
+def _keyed(job: NewJob) -> int:
+    claim = job.claim
+    if job.unique is None:
+        return 0
+    if claim is None:
+        return LIVELY
+    if claim.within is not None:
+        if not claim.within >= 0:
+            raise ValueError("its unique key is to be held for less than no time")
+        return TIMED
+    return WAITING if claim.until_start else LIVELY
 
 
 def _stored(seconds: float) -> float:

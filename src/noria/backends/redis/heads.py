@@ -15,6 +15,9 @@ from noria.model.state import State
 NEVER: Final = math.inf
 """A time or duration that there is none of."""
 
+LIVELY, WAITING, TIMED, GIVEN_UP = 1, 2, 3, 4
+"""How a job has its unique key: as long as it lives; until its first lease; until a time; no more."""
+
 ERASED: Final = 20
 """Stored in place of a state where a record was erased: for a while it still answers those who repeat a call."""
 
@@ -27,8 +30,8 @@ class Head(Struct, gc=False):
     """A head: numbers in the order of the layout, then texts. Times and durations are in milliseconds.
 
     Attributes:
-        keyed: whether it has a unique key; taken: its last start was taken from its session; of a
-            job that is to be stored: it is let into a full queue.
+        keyed: how it has its unique key, as above; 0 if it has none.
+        taken: its last start was taken from its session; of a job that is to be stored: it is let into a full queue.
         kin: 1 for a follow-up of another job, 2 more for one that is linked to jobs which stand for its follow-ups.
         aged: while it waits its queue lets it become only so old; the set `lapsing` says until when.
         session: of its last start, in decimal; empty if it never was leased.

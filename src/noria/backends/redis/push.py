@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from noria.backends.claims import read_trace
 from noria.backends.contract import DocWrite
-from noria.backends.redis import board
+from noria.backends.redis import board, claims
 from noria.backends.redis.call import Call, Request, Steps, Word
 from noria.backends.redis.drafts import Drafts
 from noria.backends.redis.settings import Settings
@@ -49,9 +50,12 @@ class Pushes(Call):
     def steps(self, settings: Settings) -> Steps:
         """Store the jobs and documents, as `Queue.push` promises; the reply has one for each push."""
         drafts = [self._draft(push, settings) for push in self.pushes]
-        parcels = list(self._pack(drafts))
+        parcels = list(self._pack(drafts, contests=False))
         answers = (yield [self._request(parcel, drafts, settings) for parcel in parcels]) if parcels else []
         replies: list[Reply] = [each.receipts for each in drafts]
+        if any(each.contests for each in drafts):
+            for parcel in self._pack(drafts, contests=True):
+                yield from self._contest(parcel, drafts, replies, settings)
         for parcel, answer in zip(parcels, answers, strict=True):
             fault = self._fault(parcel, answer)
             if fault is None:
@@ -66,11 +70,36 @@ class Pushes(Call):
             drafts.reject_all(_ANOTHER)
         return drafts
 
-    def _pack(self, drafts: Sequence[Drafts]) -> Iterator[_Parcel]:
-        """Put pushes together; one with documents stays alone, since these are written or not with its jobs."""
+    def _contest(
+        self, parcel: _Parcel, drafts: Sequence[Drafts], replies: list[Reply], settings: Settings
+    ) -> Steps:
+        """Store jobs that may change those that hold their keys."""
+        places = [(index, place) for index in parcel.members for place in drafts[index].stored()]
+        jobs = [self.pushes[index].jobs[place] for index, place in places]
+        told = yield from claims.push(jobs, self.pushes[parcel.members[0]].docs, settings)
+        if isinstance(told, Exception):
+            for index in parcel.members:
+                replies[index] = told
+            return
+        for (index, place), receipt in zip(places, told, strict=True):
+            if isinstance(receipt, int):
+                drafts[index].note_full(place, receipt)
+            else:
+                drafts[index].receipts[place] = receipt
+        if self.pushes[parcel.members[0]].docs and any(isinstance(each, int) for each in told):
+            drafts[parcel.members[0]].reject_all(_ANOTHER)
+
+    def _pack(self, drafts: Sequence[Drafts], *, contests: bool) -> Iterator[_Parcel]:
+        """Put pushes together; one with documents stays alone, since these are written or not with its jobs.
+
+        Args:
+            contests: those that may change the jobs that hold their keys, or the others.
+        """
         open_one = _Parcel([], 0)
         for index, (push, draft) in enumerate(zip(self.pushes, drafts, strict=True)):
             size = len(draft.stored())
+            if draft.contests is not contests:
+                continue
             if push.docs:
                 if draft.whole:
                     yield _Parcel([index], size)
@@ -109,7 +138,12 @@ class Pushes(Call):
                 drafts[index].note_full(place, int(holder))
                 refused = True
                 continue
-            why = "id" if holder == self.pushes[index].jobs[place].id else "unique"
-            drafts[index].receipts[place] = Receipt("existing", Id(holder), why)
+            id = self.pushes[index].jobs[place].id
+            if len(holder) > _ID:
+                drafts[index].receipts[place] = read_trace(id, holder.decode())
+            else:
+                drafts[index].receipts[place] = Receipt(
+                    "existing", Id(holder), "id" if holder == id else "unique"
+                )
         if refused and self.pushes[parcel.members[0]].docs:
             drafts[parcel.members[0]].reject_all(_ANOTHER)

@@ -19,7 +19,8 @@ from noria.model.flow import Word as Happening
 DONE, CHANGED, KEY_TAKEN, NOT_OPEN = "o", "c", "k", "s"
 """Letters of `write.lua`."""
 
-_WIDTH: Final = 5
+WIDTH: Final = 5
+"""Words of a row."""
 
 
 class Seen(Struct):
@@ -56,7 +57,7 @@ class Write(Struct):
 
 def seen(flat: Sequence[Any]) -> list[Seen]:
     """Rows as `lib/rows.lua` gives them."""
-    return [_seen(*flat[at : at + _WIDTH]) for at in range(0, len(flat), _WIDTH)]
+    return [_seen(*flat[at : at + WIDTH]) for at in range(0, len(flat), WIDTH)]
 
 
 def _seen(id: bytes, head: bytes | None, change: Any, log: Any, card: Any) -> Seen:
@@ -71,7 +72,7 @@ def looks(ids: Sequence[Id], session: Word = "") -> list[Request]:
 def requests(writes: Sequence[Write], session: Word = "") -> list[Request]:
     """What writes these, in portions; with a session, only while that is open."""
     return [
-        Request("write", [session, *(word for write in portion for word in _words(write))])
+        Request("write", [session, *(word for write in portion for word in words_of(write))])
         for portion in portions(writes)
     ]
 
@@ -86,7 +87,8 @@ def portions(things: Sequence[Any]) -> list[Sequence[Any]]:
     return [things[start : start + PORTION] for start in range(0, len(things), PORTION)]
 
 
-def _words(write: Write) -> Iterator[Word]:
+def words_of(write: Write) -> Iterator[Word]:
+    """A write as `lib/write.lua` takes it."""
     yield write.id
     yield write.version
     yield pack(write.head)

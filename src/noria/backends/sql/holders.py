@@ -46,13 +46,14 @@ class Holders:
     """What becomes of stored jobs whose keys others want.
 
     Attributes:
-        known: by id as hex, those that were looked at and still have not ended, or hold their keys all the same.
+        known: those that were looked at and still hold keys.
     """
 
     def __init__(self, work: Transaction) -> None:
         self._work = work
         self._rows: dict[Id, Held] = {}
-        self.known: dict[str, Holder] = {}
+        self.known: dict[Id, Holder] = {}
+        self._changed: dict[Id, Holder] = {}
         self._released: list[str] = []
         self._replaced: dict[str, tuple[Waiting, Id]] = {}
         self._traces: list[tuple[str, str, str, str]] = []
@@ -71,7 +72,7 @@ class Holders:
             )
             holder = _holder(row, to_bytes(text, hex) or b"")
             self._rows[holder.id] = row
-            self.known[row.id] = holder
+            self.known[holder.id] = holder
 
     def release(self, id: str) -> None:
         """Have a job hold its key no more."""
@@ -88,6 +89,10 @@ class Holders:
         if successor is None or row.hold:
             self._released.append(row.id)
 
+    def change(self, holder: Holder) -> None:
+        """Write a job as it is now."""
+        self._changed[holder.id] = holder
+
     def remember(self, job: NewJob, receipt: Receipt) -> None:
         """Have a repeated push of a job that was added to another one be recognised for a while."""
         self._traces.append((job.id.hex(), job.queue, job.task, trace_of(receipt)))
@@ -95,9 +100,8 @@ class Holders:
     def write(self) -> None:
         """Do all of it."""
         work = self._work
-        changed = [holder for holder in self.known.values() if holder.changed and holder.place is None]
-        if changed:
-            self._change(changed)
+        if self._changed:
+            self._change(list(self._changed.values()))
         if self._released:
             work.run("push_release", encode(sorted(set(self._released))))
         if self._replaced:

@@ -6,18 +6,17 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import Struct
 
-from noria.backends.claims import Holder, meet, read_trace
+from noria.backends import meeting
+from noria.backends.claims import Holder
+from noria.backends.meeting import Key, changed, changes
 from noria.backends.sql.drafts import DUE, STATE, Drafts
 from noria.backends.sql.holders import Holders
 from noria.backends.sql.rows import decode, encode, to_id
 from noria.backends.sql.transaction import Transaction
 from noria.ids import Id
 from noria.model.claim import NEW
-from noria.model.job import NewJob, Receipt
-
-Key = tuple[str, str]
 
 
 class Taken(Struct, array_like=True):
@@ -34,6 +33,10 @@ class Taken(Struct, array_like=True):
     holder: str | None
     hold: int | None
 
+    def is_over(self, now: int) -> bool:
+        """Whether the holder's time is over, so that the key is free."""
+        return self.hold is not None and 0 < self.hold <= now
+
 
 def stand_back(work: Transaction, drafts: Drafts, places: Iterable[int] | None = None) -> None:
     """Drop the drafts for which another job stands: a stored one, or one before it in the same batch.
@@ -46,18 +49,22 @@ def stand_back(work: Transaction, drafts: Drafts, places: Iterable[int] | None =
     asked = [
         (drafts.jobs[index].id.hex(), drafts.jobs[index].task, drafts.jobs[index].unique) for index in new
     ]
-    taken = _read(work.row("push_taken", encode(asked))[0])
-    meeting = _Meeting(work, drafts)
-    meeting.know(
-        {
-            each.holder
-            for index, each in zip(new, taken, strict=True)
-            if each.holder is not None and not each.stored and _changes(drafts.jobs[index])
-        }
-    )
-    for index, each in zip(new, taken, strict=True):
-        meeting.judge(index, each)
-    meeting.holders.write()
+    taken = dict(zip(new, _read(work.row("push_taken", encode(asked))[0]), strict=True))
+    holders = Holders(work)
+    wanted = {each.holder for index, each in taken.items() if each.holder and changes(drafts.jobs[index])}
+    holders.read(sorted(wanted))
+    judge = _Meeting(work, drafts, holders)
+    for index, each in taken.items():
+        judge.settle(index, each)
+    for job, receipt in judge.added:
+        holders.remember(job, receipt)
+    holders.write()
+
+
+def contested(drafts: Drafts) -> list[Key]:
+    """The keys whose holders some of these drafts may change."""
+    jobs = [drafts.jobs[index] for index in drafts.claims if drafts.rows[index] is not None]
+    return sorted({(job.task, job.unique) for job in jobs if changes(job) and job.unique is not None})
 
 
 def _read(found: Any) -> list[Taken]:
@@ -65,121 +72,62 @@ def _read(found: Any) -> list[Taken]:
     return msgspec.convert(found, list[Taken]) if isinstance(found, list) else decode(found, list[Taken])
 
 
-def _changes(job: NewJob) -> bool:
-    return job.claim is not None and job.claim.changes
+class _Meeting(meeting.Meeting):
+    """Drafts, and who has their ids and keys."""
 
-
-def contested(drafts: Drafts) -> list[Key]:
-    """The keys whose holders some of these drafts may change."""
-    jobs = [drafts.jobs[index] for index in drafts.claims if drafts.rows[index] is not None]
-    return sorted({(job.task, job.unique) for job in jobs if _changes(job) and job.unique is not None})
-
-
-class _Meeting:
-    """Drafts, one after the other, and who has their ids and keys."""
-
-    def __init__(self, work: Transaction, drafts: Drafts) -> None:
+    def __init__(self, work: Transaction, drafts: Drafts, holders: Holders) -> None:
+        super().__init__(work.now, work.settings.max_body)
         self._drafts = drafts
-        self._now = work.now
-        self._most = work.settings.max_body
-        self.holders = Holders(work)
-        self._ids: dict[Id, Receipt] = {}
-        self._keys: dict[Key, Holder | int | Id] = {}
-        self._unsure: set[Key] = set()
+        self._holders = holders
 
-    def know(self, ids: Iterable[str]) -> None:
-        """Look closer at jobs to which something may happen."""
-        self.holders.read(sorted(ids))
-
-    def judge(self, index: int, taken: Taken) -> None:
+    def settle(self, index: int, taken: Taken) -> None:
         """Decide about one draft."""
-        drafts, job = self._drafts, self._drafts.jobs[index]
-        if taken.stored or job.id in self._ids:
-            drafts.drop(index, self._again(job.id, taken))
-            return
-        receipt = self._met(job, taken)
+        drafts, holder = self._drafts, taken.holder
+        if holder is not None and taken.is_over(self.now):
+            self._holders.release(holder)
+            holder = None
+        stand = meeting.Taken(
+            bool(taken.stored), taken.trace or "", None if holder is None else to_id(holder)
+        )
+        receipt = self.judge(index, drafts.jobs[index], stand)
         if receipt is None:
             return
         if receipt.status == "created" and drafts.receipts[index].status == "replaced":
             receipt = drafts.receipts[index]  # it was judged before, and the other has made way since
-        self._ids[job.id] = drafts.receipts[index] = receipt
-        if receipt.status not in NEW:
-            drafts.drop(index, receipt)
-            if receipt.status in ("updated", "merged"):
-                self.holders.remember(job, receipt)
-        elif job.unique is not None:
-            self._keys[job.task, job.unique] = index
-
-    def _again(self, id: Id, taken: Taken) -> Receipt:
-        if taken.stored:
-            return read_trace(id, taken.trace or "")
-        before = self._ids[id]
-        return Receipt("existing", id, "id") if before.status in NEW else before
-
-    def _met(self, job: NewJob, taken: Taken) -> Receipt | None:
-        """What the draft's producer is told; None if who has its key has ended since: then it is tried again."""
-        if job.unique is None:
-            return Receipt("created", job.id)
-        key = job.task, job.unique
-        if key not in self._keys and taken.holder is not None:
-            if taken.hold is not None and 0 < taken.hold <= self._now:
-                self.holders.release(taken.holder)  # its time is over
-            else:
-                self._keys[key] = self.holders.known.get(taken.holder) or to_id(taken.holder)
-        if key not in self._keys:
-            return Receipt("created", job.id)
-        if key in self._unsure:
-            return None
-        if not _changes(job):
-            return Receipt("existing", self._id_of(self._keys[key]), "unique")
-        holder = self._holder(key)
-        if holder is None:
-            self._unsure.add(key)
-            return None
-        receipt = meet(job, holder, self._now, self._most)
-        self._do(receipt, holder)
-        return receipt
-
-    def _id_of(self, holder: Holder | int | Id) -> Id:
-        if isinstance(holder, int):
-            return self._drafts.jobs[holder].id
-        return holder.id if isinstance(holder, Holder) else holder
-
-    def _holder(self, key: Key) -> Holder | None:
-        found = self._keys[key]
-        if isinstance(found, int):
-            found = self._keys[key] = _holder_of(self._drafts, found)
-        return found if isinstance(found, Holder) else None
-
-    def _do(self, receipt: Receipt, holder: Holder) -> None:
-        """What is to become of the holder."""
         if receipt.status in NEW:
-            successor = receipt.id if receipt.status == "replaced" else None
-            if holder.place is None:
-                self.holders.pass_on(holder, successor)
-            else:
-                self._drafts.give_up(holder.place, successor)
-        elif holder.place is not None and holder.changed:
-            self._drafts.change(holder.place, _changed(self._drafts.jobs[holder.place], holder))
+            drafts.receipts[index] = receipt
+        else:
+            drafts.drop(index, receipt)
 
+    def known(self, id: Id) -> Holder | None:
+        return self._holders.known.get(id)
 
-def _holder_of(drafts: Drafts, index: int) -> Holder:
-    """A draft as one that holds a key."""
-    job, row = drafts.jobs[index], drafts.rows[index]
-    assert row is not None, "only one that is to be stored holds a key"
-    tail = row[-3:-1] if job.unique is not None else (None, None)
-    return Holder(
-        job.id, row[STATE], 0, job.queue, row[DUE], drafts.now, tail[0], tail[1], job.codec, job.body, index
-    )
+    def fresh(self, place: int) -> Holder:
+        drafts, job, row = self._drafts, self._drafts.jobs[place], self._drafts.rows[place]
+        assert row is not None, "only one that is to be stored holds a key"
+        expires, deadline = row[-3:-1]
+        return Holder(
+            job.id,
+            row[STATE],
+            0,
+            job.queue,
+            row[DUE],
+            drafts.now,
+            expires,
+            deadline,
+            job.codec,
+            job.body,
+            place,
+        )
 
+    def make_way(self, holder: Holder, successor: Id | None) -> None:
+        if holder.place is None:
+            self._holders.pass_on(holder, successor)
+        else:
+            self._drafts.give_up(holder.place, successor)
 
-def _changed(job: NewJob, holder: Holder) -> NewJob:
-    """A draft as its successors of the same call would have it."""
-    return structs.replace(
-        job,
-        body=holder.body,
-        codec=holder.codec,
-        at=holder.due / 1000,
-        expires=None if holder.expires is None else holder.expires / 1000,
-        deadline=None if holder.deadline is None else holder.deadline / 1000,
-    )
+    def change(self, holder: Holder) -> None:
+        if holder.place is None:
+            self._holders.change(holder)
+        else:
+            self._drafts.change(holder.place, changed(self._drafts.jobs[holder.place], holder))

@@ -3,11 +3,13 @@
 -- Needs: start, heads, gather, places, board, enroll
 -- In: ARGV[3] milliseconds within which a job that becomes due still wakes workers; ARGV[4] how many documents, each as
 --     in board_write.lua; then for each job its id, a head, its card (see cards.py; empty for the usual one) and its body.
---     Of the head, `due` is the time that was given, or NEVER, and then `rank` is the delay. An empty head stands for that
---     of the job before, with its card. `taken` says that it is let into a full queue.
--- Out: [place, id, …] of each job that was not stored and the job that stands for it, or, shorter than an id, how many
---     may wait in its queue, which is full: with documents, nothing was stored then. Or a text: the place of the
---     first document that conflicts, with all versions; then nothing was stored.
+--     Of the head, `due` is the time that was given, or NEVER, and then `rank` is the delay; `finished` is for how long it
+--     holds its key, if `keyed` is 3; `taken` says that it is let into a full queue. An empty head stands for that of the
+--     job before, with its card.
+-- Out: [place, id, …] of each job that was not stored and the job that stands for it, or the trace of one that was added
+--     to another, longer than an id, or, shorter than one, how many may wait in its queue, which is full: with documents,
+--     nothing was stored then. Or a text: the place of the first document that conflicts, with all versions; then nothing
+--     was stored.
 -- Locks: the server, about 5 microseconds for each of many jobs.
 -- Safe to repeat: yes; the second time every id is taken.
 -- A full server refuses it as a whole, before anything was done.

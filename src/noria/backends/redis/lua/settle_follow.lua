@@ -21,7 +21,9 @@ local function link(id, taken)
     local h = head_of(id)
     if h.state ~= SUCCEEDED then return end
     local linked = {}
-    for i = 2, #taken, 2 do linked[#linked + 1] = taken[i] end
+    for i = 2, #taken, 2 do
+        if #taken[i] == 16 then linked[#linked + 1] = taken[i] end
+    end
     h.kin = h.kin + 2
     heads[id] = pack_head(h)
     store('head', id, heads[id])

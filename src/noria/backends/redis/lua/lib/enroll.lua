@@ -1,15 +1,17 @@
 -- New jobs: what a push and a success with follow-ups store.
--- Gives: enroll, refused.
+-- Gives: begin, full, refused, create, enroll.
 
 -- The job that stands where this one would, if there is one.
 local function holder_of(id, h)
-    return heads[id] and id or h.keyed == 1 and redis.call('HGET', P .. 'keys', h.task .. '\0' .. h.unique)
+    if heads[id] then return head_of(id).state == ERASED and redis.call('HGET', P .. 'body', id) or id end
+    return h.keyed > 0 and holder_of_key(h)
 end
 
 -- A new head, with all that follows from the time and from the limits of its queue.
 local function begin(packed)
     local h = unpack_head(packed)
     if h.due == NEVER then h.due = now + h.rank end
+    if h.keyed == 3 then h.till, h.finished = now + h.finished, NEVER end
     h.state = h.due <= now and QUEUED or SCHEDULED
     h.rank, h.created = rank_of(h), now
     h.admitted, h.taken = h.taken == 1, 0
@@ -48,9 +50,19 @@ local function refused(first, last)
     return found
 end
 
+-- Store a job under its new head.
+local function create(id, h, packed, card, body, soon)
+    store('body', id, body)
+    if card ~= '' then store('card', id, card) end
+    put(id, h, nil, nil, packed)
+    if h.kin == 1 then adopt(id, card) end
+    happened(h, 'arrived')
+    if h.due <= soon then has_work(h.queue, h.lane) end
+end
+
 -- Store the jobs from ARGV[first] to ARGV[last]: for each its id, head, card and body, as in push.lua. Workers are woken
--- of those that are due by `soon`. Gives [place, id, ...] of those for which another job stands; instead of the id, of
--- those that have no room in their queue, how many jobs may wait there.
+-- of those that are due by `soon`. Gives [place, id, ...] of those for which another job stands, or what is remembered of
+-- one that was added to another; instead of the id, of those that have no room in their queue, how many jobs may wait there.
 local function enroll(first, last, soon)
     local taken, h, packed, card = {}, nil, nil, nil
     for at = first, last, 4 do
@@ -64,12 +76,7 @@ local function enroll(first, last, soon)
             taken[#taken + 1] = (at - first) / 4
             taken[#taken + 1] = holder
         else
-            store('body', id, ARGV[at + 3])
-            if card ~= '' then store('card', id, card) end
-            put(id, h, nil, nil, packed)
-            if h.kin == 1 then adopt(id, card) end
-            happened(h, 'arrived')
-            if h.due <= soon then has_work(h.queue, h.lane) end
+            create(id, h, packed, card, ARGV[at + 3], soon)
         end
     end
     return taken

@@ -1,7 +1,7 @@
 -- Where jobs stand: the sets that a job is in because of its head, and the numbers that follow from them.
 -- `lift` and `put` are the only way in which any job changes its place, so that no set and no count is ever forgotten.
--- Gives: limits_of, rank_of, bound, too_old, number_of, happened, known, lift, put, drop, strip, adopt, has_work, order, tell,
---     tell_end, ready_line, parked_line, hex, and `conclude`:
+-- Gives: holder_of_key, free_key, limits_of, rank_of, bound, too_old, number_of, happened, known, lift, put, drop, strip, adopt,
+--     has_work, order, tell, tell_end, ready_line, parked_line, hex, and `conclude`:
 --     last in a script; what waits, counts and hints go out with it.
 local counts, flows, wakes, orders, told = {}, {}, {}, {}, {}
 -- limits.AGEING in milliseconds, and limits.MAX_HINT; a test compares.
@@ -224,9 +224,33 @@ local function arrive(id, h, prune_at, mark)
     end
 end
 
--- A key belongs to its job for as long as that lives.
+-- The job that holds the unique key of this one, or nothing. Where a time follows the id, the key is free after it.
+local function holder_of_key(h)
+    local found = redis.call('HGET', P .. 'keys', h.task .. '\0' .. h.unique)
+    if not found or #found == 16 then return found end
+    return struct.unpack('<d', found:sub(17)) > now and found:sub(1, 16)
+end
+
+-- Have a job hold its key no more, if it does.
+local function free_key(id, h)
+    local found = redis.call('HGET', P .. 'keys', h.task .. '\0' .. h.unique)
+    if found and found:sub(1, 16) == id then redis.call('HDEL', P .. 'keys', h.task .. '\0' .. h.unique) end
+end
+
+-- A key belongs to its job for as long as that lives (1), until its first lease (2), until a time (3), or no more (4).
 local function hand_key(id, h)
+    if h.keyed == 4 then return end
     local lived, lives = h.was and h.was < SUCCEEDED, h.state < SUCCEEDED
+    if h.keyed == 3 then
+        if not h.was then
+            redis.call('HSET', P .. 'keys', h.task .. '\0' .. h.unique, id .. struct.pack('<d', h.till))
+        elseif h.state == ERASED then
+            free_key(id, h)
+        end
+        return
+    elseif h.keyed == 2 and h.starts > 0 then
+        lived, lives = h.starts == 1 and h.state == RUNNING and h.was ~= RUNNING, false
+    end
     if lives and not lived then
         redis.call('HSET', P .. 'keys', h.task .. '\0' .. h.unique, id)
     elseif lived and not lives then
@@ -285,12 +309,13 @@ local function put(id, h, prune_at, mark, packed)
     arrive(id, h, prune_at, mark)
     count(h.queue, h.state == ERASED and 'erased' or h.state, 1)
     if h.state == ERASED then hide(id, h) end
-    if h.keyed == 1 then hand_key(id, h) end
+    if h.keyed > 0 then hand_key(id, h) end
 end
 
 -- Forget a job that was lifted.
 local function drop(id, h)
     if h.was ~= ERASED then hide(id, h) end
+    if h.keyed == 3 then free_key(id, h) end
     heads[id] = false
     unstore('head', id)
     strip(id)
