@@ -120,6 +120,22 @@ def test_options_of_a_job_are_stored(noria: Commands) -> None:
     assert noria.run("jobs", "list", "tag:old", "--fail-empty").returncode == 8
 
 
+def test_the_answer_says_what_became_of_a_unique_job(noria: Commands) -> None:
+    words = ("enqueue", "add", "a=1", "--delay", "1h", "--unique", "k")
+    [first] = noria.json(*words)
+    [last] = noria.json(*words, "--on-conflict", "keep_last", "--at-most", "2h")
+    [young] = noria.json(*words, "--on-conflict", "replace", "--unique-while", "live")
+    refused = noria.run(*words, "--on-conflict", "reject")
+    assert [each["enqueued"] for each in (first, last, young)] == ["created", "updated", "replaced"]
+    assert (first["id"] == last["id"], young["created"]) == (True, True)
+    assert (refused.returncode, young["id"] in refused.stderr) == (5, True)
+    lines = noria.run("enqueue", "add", "-", "--unique", "k", "--on-conflict", "reject", input='{"a": 1}\n')
+    assert (lines.returncode, young["id"] in lines.stderr) == (1, True)
+    assert noria.json("enqueue", "add", "a=7", "--unique-by", "a", "--unique-within", "60")[0]["created"]
+    for wrong in (["--on-conflict", "reject"], ["--unique", "k", "--max-items", "3"], ["--unique-by", "z"]):
+        assert noria.run("enqueue", "add", "a=1", *wrong).returncode == 2
+
+
 def test_many_jobs_come_from_lines(noria: Commands) -> None:
     lines = [json.dumps({"a": n}) for n in range(2_500)]
     lines[7] = "no json"

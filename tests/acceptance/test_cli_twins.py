@@ -319,8 +319,8 @@ def test_an_id_that_is_given_is_the_same_job_on_both(twins: tuple[Twin, Twin]) -
         other = twin.run("enqueue", "fail", "--id", id)
 
         assert [json.loads(each.out) for each in (first, again)] == [
-            {"id": id, "created": True},
-            {"id": id, "created": False},
+            {"id": id, "created": True, "enqueued": "created"},
+            {"id": id, "created": False, "enqueued": "existing"},
         ]
         assert (other.code, other.out) == (5, "")
 

@@ -7,9 +7,12 @@ from typing import Any, cast
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from noria.backends.contract import DocWrite, Parts, Query
 from noria.errors import Unavailable, Unknown
+from noria.ids import to_text
+from noria.model.claim import Claim
 from noria.model.job import NewJob, Record
 from noria.model.schedule import KIND, Overlap, Schedule, Standing, Template
 from noria.model.state import State
@@ -21,11 +24,13 @@ from tests.contract.words import QUEUE, TASK
 from tests.contract.workers import settle, take_all, worker
 
 PERIOD = 10.0
+KEYED = Template(task=TASK, queue=QUEUE, body=b'["a"]', unique="k")
 
 
 def schedule(store: Store, **fields: Any) -> Schedule:
     template = Template(task=TASK, queue=QUEUE, body=b'["a"]')
-    return Schedule(rule=Every(PERIOD), template=template, standing=Standing(store.clock.wall()), **fields)
+    given: dict[str, Any] = {"rule": Every(PERIOD), "template": template, **fields}
+    return Schedule(standing=Standing(store.clock.wall()), **given)
 
 
 def timer(
@@ -62,6 +67,33 @@ async def test_a_slot_becomes_a_job_of_its_time(store: Store) -> None:
     [job] = await jobs(store)
     assert (job.task, job.queue, job.body, job.state) == (TASK, QUEUE, b'["a"]', State.QUEUED)
     assert (job.extras.schedule, job.extras.slot) == ("tick", store.clock.wall())
+
+
+async def test_a_slot_whose_unique_key_is_taken_is_skipped(store: Store) -> None:
+    one = timer(store, template=KEYED)
+    await store.push([NewJob(id=store.ids.next(), task=TASK, queue=QUEUE, body=b"[]", unique="k")])
+    for _ in range(2):
+        await one.once()
+        await store.advance(PERIOD)
+    await one.once()
+
+    assert len(await jobs(store)) == 1
+    assert [(entry.what, entry.count) for entry in (await stored(store)).log] == [("skipped", 2)]
+
+
+async def test_a_slot_can_be_added_to_the_job_that_waits(store: Store) -> None:
+    claim = Claim(until_start=True, on_conflict="keep_last")
+    one = timer(store, template=replace(KEYED, claim=claim))
+    waits = NewJob(id=store.ids.next(), task=TASK, queue=QUEUE, body=b"[]", unique="k", delay=60)
+    await store.push([waits])
+    await one.once()
+    await store.advance(PERIOD)
+    await one.once()
+
+    [job] = await jobs(store)
+    assert (job.id, job.body, job.state) == (waits.id, b'["a"]', State.QUEUED)
+    standing = await stored(store)
+    assert (standing.job, standing.log[0].what) == (to_text(waits.id), "ran")
 
 
 async def test_t1_three_workers_make_one_job_of_a_slot(store: Store) -> None:

@@ -213,7 +213,8 @@ class Checked:
         extras = home.layers.stamp(job.task, job.queue, job.extras) if home.layers.stamps else job.extras
         return Template(
             task=job.task, queue=job.queue, body=body, codec=job.codec, lane=job.lane, priority=job.priority,
-            attempts=job.attempts, crash_budget=job.crash_budget, keep=job.keep, extras=extras, **until,
+            attempts=job.attempts, crash_budget=job.crash_budget, keep=job.keep,
+            unique=job.unique, claim=job.claim, extras=extras, **until,
         )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from noria.ids import Id
+from noria.model.claim import Claim
 from noria.model.job import NO_EXTRAS, Extras, Lane, NewJob
 from noria.model.limits import ATTEMPTS, CRASH_BUDGET
 from noria.model.timetable import Rule, between, following
@@ -50,6 +51,8 @@ class Template(Struct, frozen=True, kw_only=True, omit_defaults=True):
     attempts: int = ATTEMPTS
     crash_budget: int = CRASH_BUDGET
     keep: float | None = None
+    unique: str | None = None
+    claim: Claim | None = None
     extras: Extras = NO_EXTRAS
 
 
@@ -287,6 +290,8 @@ def job_of(template: Template, id: Id, name: str, slot: float, at: float) -> New
         attempts=template.attempts,
         crash_budget=template.crash_budget,
         keep=template.keep,
+        unique=template.unique,
+        claim=template.claim,
         # A full queue must not silence a timer: its overlap rule already bounds how many of its jobs wait.
         admitted=True,
         extras=replace(template.extras, schedule=name, slot=slot),

@@ -20,7 +20,9 @@ from noria.clock import Clock
 from noria.errors import BackendError, Conflict, InvalidInput
 from noria.ids import Id, IdSource
 from noria.model import schedule as timers
+from noria.model.claim import NEW
 from noria.model.document import Doc, Version
+from noria.model.job import Receipt
 from noria.model.schedule import KIND, Schedule, Step
 from noria.model.settlement import Settlement
 from noria.worker.outage import Outage
@@ -259,14 +261,30 @@ async def _run(store: Store, id: Id, doc: Doc, schedule: Schedule, slot: float) 
     job = timers.job_of(schedule.template, id, doc.name, slot, at)
     done = replace(schedule, standing=timers.ran(schedule.standing, slot, ids.to_text(id)))
     [receipt] = await store.push([job], [write(doc.name, done, doc.version)])
-    if receipt.status == "created":
+    if receipt.status in NEW:
         return done
+    if receipt.status != "rejected":
+        return await _linked(store, doc.name, done, schedule, slot, receipt)
     log.error(
         "schedule %s: the job of its slot was refused, and the slot is skipped: %s", doc.name, receipt.why
     )
     refused = replace(schedule, standing=timers.skipped(schedule.standing, slot))
     await store.write([write(doc.name, refused, doc.version)])
     return refused
+
+
+async def _linked(
+    store: Store, name: str, done: Schedule, schedule: Schedule, slot: float, receipt: Receipt
+) -> Schedule:
+    """Note that another job with its unique key stands for that of a slot, or has got what it would have done."""
+    told = timers.skipped(schedule.standing, slot)
+    if receipt.status != "existing":
+        told = timers.ran(schedule.standing, slot, ids.to_text(receipt.id))
+    known = replace(schedule, standing=told)
+    [doc] = await store.read(KIND, [name])
+    if doc is not None and readable(doc) == done:  # else somebody else has gone on from there
+        await store.write([write(name, known, doc.version)])
+    return known
 
 
 def write(name: str, schedule: Schedule, version: Version) -> DocWrite:
