@@ -13,11 +13,13 @@ from noria import (
     Context,
     InvalidArguments,
     InvalidInput,
+    InvalidOption,
     Noria,
     NotRunning,
     NotYetEnqueued,
     Pending,
     TooLarge,
+    Unique,
 )
 from noria.app.options import TaskOptions
 from noria.model.limits import MAX_FOLLOW_UP_BYTES, MAX_FOLLOW_UPS
@@ -271,6 +273,23 @@ async def test_there_is_a_limit_on_their_bytes() -> None:
 
     async with noria.testing.run(shop.app):
         assert await (await large.enqueue()) == "limited"
+
+
+async def test_a_follow_up_changes_no_other_job() -> None:
+    shop = Shop()
+
+    @shop.app.task
+    async def greedy(ctx: Context) -> str:
+        with pytest.raises(InvalidOption, match="cannot replace"):
+            ctx.enqueue(shop.pack.options(unique=Unique("k", on_conflict="replace")), 1)
+        ctx.enqueue(shop.pack.options(unique=Unique("k", while_="queued")), 2)
+        return "refused"
+
+    async with noria.testing.run(shop.app) as t:
+        assert await (await greedy.enqueue()) == "refused"
+        await t.drain()
+
+    assert shop.packed == [2]
 
 
 async def test_after_its_end_a_handler_is_told_that_it_is_too_late() -> None:

@@ -127,6 +127,7 @@ class Context:
         Raises:
             InvalidArguments, TooLarge: as `task.enqueue`; also if all follow-ups of the job have over 2 MiB.
             InvalidInput: the job has 1,000 follow-ups already.
+            InvalidOption: its `unique` would change another job: a follow-up cannot replace, update or merge.
             NotRunning: the handler has ended.
         """
         new = self._follow_ups.add(task.job(*args, **kwargs).new)

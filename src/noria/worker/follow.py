@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Generator
-from typing import Any, Generic, NoReturn, ParamSpec, Protocol, TypeVar
+from typing import Any, Final, Generic, NoReturn, ParamSpec, Protocol, TypeVar
 
 from msgspec.structs import replace
 
 from noria import ids
-from noria.errors import InvalidInput, NotRunning, NotYetEnqueued, TooLarge
+from noria.errors import InvalidInput, InvalidOption, NotRunning, NotYetEnqueued, TooLarge
 from noria.model.job import Lease, NewJob, Receipt
 from noria.model.limits import MAX_FOLLOW_UP_BYTES, MAX_FOLLOW_UPS
 
@@ -76,6 +76,10 @@ class Pending(Generic[R_co]):
         return f"<Pending {self.task} {self.id}>"
 
 
+_WORDS: Final = {"replace": "replace", "keep_last": "update", "merge": "be merged into"}
+"""What a claim would do to another job."""
+
+
 class FollowUps:
     """The follow-ups of one start, as its handler asks for them; from any thread."""
 
@@ -93,9 +97,16 @@ class FollowUps:
 
         Raises:
             InvalidInput: there are too many.
+            InvalidOption: it would change the job that has its unique key.
             TooLarge: they have too many bytes.
             NotRunning: the start has ended, and nothing can go along with its outcome any more.
         """
+        if new.claim is not None and new.claim.changes:
+            raise InvalidOption(
+                f"a follow-up cannot {_WORDS[new.claim.on_conflict]} the job that has its unique key: await "
+                "task.enqueue(...), or give it another `unique`",
+                field="unique",
+            )
         job = self._adopted(new)
         with self._lock:
             if self._over:
