@@ -10,6 +10,7 @@ from typing import Any
 import asyncpg
 import psycopg
 import pytest
+from msgspec.structs import replace
 from psycopg.rows import class_row, dict_row, scalar_row
 
 from noria import ConfigError, Conflict, InvalidInput, JobNotFound, Noria, Unavailable
@@ -17,6 +18,7 @@ from noria.backends.contract import Query, Want, WorkerCard
 from noria.backends.postgres import PostgresBackend
 from noria.clock import SystemClock
 from noria.ids import IdSource
+from noria.model.claim import Claim, OnConflict
 from noria.model.job import NewJob
 from noria.model.state import State
 from tests.support.postgres import SERVER, namespace
@@ -103,6 +105,39 @@ async def test_keys_and_ids_that_are_taken_are_told_as_by_any_push(
     assert (again.status, again.why) == ("existing", "id")
     assert (other.status, other.why, other.id) == ("existing", "unique", first.id)
     assert fresh.status == "created"
+
+
+@pytest.mark.parametrize("driver", ["psycopg", "asyncpg"])
+async def test_jobs_that_hold_a_key_are_changed_with_the_callers_transaction(
+    backend: PostgresBackend, conn: psycopg.AsyncConnection, driver: str
+) -> None:
+    def claiming(key: str, how: OnConflict, delay: float = 0.0) -> NewJob:
+        claim = Claim(until_start=True, on_conflict=how, argument="rows" if how == "merge" else "")
+        return replace(job(unique=key), claim=claim, body=b'{"rows":[1]}', delay=delay)
+
+    held = [claiming(key, "merge") for key in "abc"]
+    await backend.push(held)
+    more = [claiming("a", "replace"), claiming("b", "keep_last", 60.0), claiming("c", "merge")]
+    if driver == "psycopg":
+        async with conn.transaction():
+            receipts = await backend.push_within(conn, more)
+            assert (await backend.counts()).queues["q"].states == {State.QUEUED: 3}
+    else:
+        other = await asyncpg.connect(SERVER)
+        async with other.transaction():
+            receipts = await backend.push_within(other, more)
+        await other.close()
+
+    assert [receipt.status for receipt in receipts] == ["replaced", "updated", "merged"]
+    states = (await backend.counts()).queues["q"].states
+    assert {state: n for state, n in states.items() if n} == {
+        State.QUEUED: 2, State.SCHEDULED: 1, State.CANCELLED: 1,
+    }  # fmt: skip
+    leases = (await backend.lease(await backend.open(CARD), [Want("q", 9)], 9, 0.0)).leases
+    assert {lease.id: lease.body for lease in leases} == {
+        more[0].id: b'{"rows":[1]}',
+        held[2].id: b'{"rows":[1,1]}',
+    }
 
 
 async def test_a_connection_without_a_loop_joins_too(backend: PostgresBackend) -> None:

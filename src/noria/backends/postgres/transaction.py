@@ -92,9 +92,8 @@ class Transaction(transaction.Transaction):
         return None if found.ntuples == 0 else _row(found)
 
     def run(self, name: str, *values: Any) -> None:
-        for each in (_BEFORE.get(name), name, _AFTER.get(name)):
-            if each is not None:
-                self._waiting.append(self._step(each, values if each is name else values[:1]))
+        for each, given in whole(name, values):
+            self._waiting.append(self._step(each, given))
 
     def later(self, name: str, *values: Any) -> Callable[[], Sequence[Any]]:
         """As `row` of a statement that goes out with the next; its row can be read once that was answered."""
@@ -166,8 +165,15 @@ class Transaction(transaction.Transaction):
         self.run(name, *values)
         return self.flush()[-1]
 
-    def _step(self, name: str, values: tuple[Any, ...]) -> Step:
+    def _step(self, name: str, values: Sequence[Any]) -> Step:
         return Step(name, statement(name, self.namespace), [_crossing(value) for value in values])
+
+
+def whole(name: str, values: Sequence[Any]) -> Iterator[tuple[str, Sequence[Any]]]:
+    """A statement with those that go before it and follow it, each with its values."""
+    for each in (_BEFORE.get(name), name, _AFTER.get(name)):
+        if each is not None:
+            yield each, values if each is name else values[:1]
 
 
 def _crossing(value: Any) -> bytes | None:

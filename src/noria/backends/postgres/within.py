@@ -22,6 +22,7 @@ from noria.backends.postgres.inserting import insert
 from noria.backends.postgres.patterns import Patterns
 from noria.backends.postgres.settings import Settings
 from noria.backends.postgres.statements import statement
+from noria.backends.postgres.transaction import whole
 from noria.backends.sql import transaction
 from noria.backends.sql.drafts import Drafts
 from noria.backends.sql.outlines import notes_of
@@ -52,7 +53,8 @@ class CallersTransaction(transaction.Transaction):
         return self._execute(_text(name, self._namespace), values)
 
     def run(self, name: str, *values: Any) -> None:
-        self.row_or_none(name, *values)
+        for each, given in whole(name, values):
+            self.row_or_none(each, *given)
 
     def changes(self, name: str, *values: Any) -> int:
         raise NotImplementedError("a push asks for no number of rows")
