@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from noria.backends.contract import Altered, Change, Parts
 from noria.ids import Id
@@ -25,8 +26,8 @@ async def fail(store: Store, id: Id) -> None:
     await settle(store, session, lease, State.FAILED)
 
 
-async def retry(store: Store, id: Id, **fields: object) -> Altered:
-    (altered,) = await store.alter([id], Change(kind="retry", **fields))  # type: ignore[arg-type]
+async def retry(store: Store, id: Id, **fields: Any) -> Altered:
+    (altered,) = await store.alter([id], Change(kind="retry", **fields))
     return altered
 
 

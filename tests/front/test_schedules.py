@@ -10,6 +10,7 @@ import pytest
 
 from noria import Noria
 from noria.backends.contract import DocWrite
+from noria.front.schedule_requests import TimerWanted
 from noria.model.schedule import KIND
 from tests.support.door import MASTER, Place, bearer, place, shop
 
@@ -104,6 +105,28 @@ async def test_making_what_differs_from_what_is_there_is_refused_and_put_changes
     assert (refused.status_code, refused.json()["code"]) == (409, "wrong_state")
     assert kept == 3600.0
     assert (changed.status_code, changed.json()["every"]) == (200, 7200.0)
+
+
+ALL_SAID: dict[str, Any] = {
+    "task": "cube", "args": {"a": 3}, "every": 60.0, "overlap": "queue_all", "catch_up": "all", "window": 120.0,
+    "jitter": 2.0, "queue": "other", "priority": 4, "expires": 30.0, "deadline": 50.0, "attempts": 7, "crashes": 2,
+    "timeout": 9.0, "retry": {"base": 3.0, "cap": 9.0, "factor": 4.0, "jitter": "none"}, "keep": 77.0,
+    "tags": ["vip"], "correlation_id": "r5",
+}  # fmt: skip
+"""Everything that can be said about a timer by a period."""
+
+
+async def test_what_is_shown_of_a_timer_can_be_put_again_and_nothing_is_lost(short_tmp: Path) -> None:
+    words = {name for name in TimerWanted.__struct_fields__ if name not in ("cron", "tz")}
+    assert ALL_SAID.keys() == words
+    async with place(short_tmp) as here:
+        for said in (ALL_SAID, {"task": "cube", "args": {"a": 3}, "every": 60.0}):
+            shown = (await here.ask("PUT", "/v1/schedules/t", said)).json()
+            assert {name: shown.get(name) for name in said} == said
+            before = await here.app.backend.read(KIND, ["t"])
+            again = {name: value for name, value in shown.items() if name in words}
+            assert (await here.ask("PUT", "/v1/schedules/t", again)).status_code == 200
+            assert await here.app.backend.read(KIND, ["t"]) == before
 
 
 async def test_a_timer_of_code_is_shown_and_paused_but_not_changed(short_tmp: Path) -> None:

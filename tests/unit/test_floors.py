@@ -31,6 +31,7 @@ FLOORS = {
     "noria.backends.meeting": 2,
     "noria.backends.docs": 2,
     "noria.backends.ends": 2,
+    "noria.backends.lives": 2,
     "noria.backends.stories": 2,
     "noria.backends.units": 2,
     "noria.backends.sql": 3,

@@ -76,7 +76,8 @@ _RULE: Final = {
 }  # fmt: skip
 _TIMER: Final = {
     **_RULE, "name": "nightly", "task": "add", "queue": "default", "args": {"a": 1, "b": 2}, "overlap": "skip",
-    "catch_up": "latest", "window": 0.0, "jitter": 0.0, "source": "api", "paused": None,
+    "catch_up": "latest", "window": 0.0, "jitter": 0.0, "priority": 0, "attempts": 5, "crashes": 3, "source": "api",
+    "paused": None,
     "last_slot_at": "2026-11-30T02:00:00.000Z", "last_job_id": _ID, "waiting_at": [], "backlog": 0, "ran": 12,
     "skipped": 1, "missed": 0,
     "log": [

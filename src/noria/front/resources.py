@@ -16,7 +16,7 @@ from noria.model.fingerprint import fingerprint
 from noria.model.job import Record, Start
 from noria.model.outcome import Failure
 from noria.model.past import Life
-from noria.model.schedule import Schedule, coming
+from noria.model.schedule import Schedule, Template, coming
 from noria.model.state import State
 from noria.model.timetable import Cron, Every, Rule, in_words
 
@@ -151,6 +151,7 @@ def schedule_resource(name: str, schedule: Schedule, now: float) -> dict[str, An
         "catch_up": schedule.catch_up,
         "window": schedule.window,
         "jitter": schedule.jitter,
+        **_template_resource(template),
         "source": schedule.source,
         "paused": None
         if paused is None
@@ -173,6 +174,26 @@ def schedule_resource(name: str, schedule: Schedule, now: float) -> dict[str, An
             }
             for each in standing.log
         ],
+    }
+
+
+def _template_resource(template: Template) -> dict[str, Any]:
+    """The options of a timer's jobs, as `PUT` takes them; those that were never said are left out."""
+    extras = template.extras
+    said = {
+        "expires": template.expires,
+        "deadline": template.deadline,
+        "timeout": extras.timeout,
+        "retry": extras.retry,
+        "tags": extras.tags or None,
+        "correlation_id": extras.correlation_id or None,
+        "keep": template.keep,
+    }
+    return {
+        "priority": template.priority,
+        "attempts": template.attempts,
+        "crashes": template.crash_budget,
+        **{name: value for name, value in said.items() if value is not None},
     }
 
 

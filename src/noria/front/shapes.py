@@ -9,6 +9,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from noria.app.status import StateWord
 from noria.front.operation import Params, Trouble
+from noria.front.requests import RetryWanted
 from noria.model.claim import Enqueued
 from noria.model.reason import Reason
 from noria.model.schedule import CatchUp, Overlap, Source, What
@@ -265,6 +266,9 @@ class Schedule(Preview):
     catch_up: CatchUp
     window: float
     jitter: float
+    priority: int
+    attempts: int
+    crashes: int
     source: Source
     paused: Resting | None
     last_slot_at: datetime
@@ -275,9 +279,16 @@ class Schedule(Preview):
     skipped: int
     missed: int
     log: list[Slots]
+    expires: float | UnsetType = UNSET
+    deadline: float | UnsetType = UNSET
+    timeout: float | UnsetType = UNSET
+    retry: RetryWanted | UnsetType = UNSET
+    tags: list[str] | UnsetType = UNSET
+    correlation_id: str | UnsetType = UNSET
+    keep: float | UnsetType = UNSET
 
 
-class Backfilled(Schedule):
+class Backfilled(Schedule, kw_only=True):
     """The same, and how many slots will run once more."""
 
     slots: int
