@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from noria.backends.contract import Outline, Verdict
@@ -12,7 +12,7 @@ from noria.backends.sql import blobs, settle
 from noria.backends.sql.outlines import tells
 from noria.backends.sql.prune import prune_within
 from noria.backends.sql.rows import ENDED, HELD, Bytes, Fenced, decode, encode, from_bytes
-from noria.backends.sql.settings import ERASED_FOR
+from noria.backends.sql.settings import ERASED_FOR, Settings
 from noria.backends.sql.settle import Item
 from noria.backends.sql.transaction import ERASED, Transaction
 from noria.backends.units import millis
@@ -25,8 +25,38 @@ from noria.model.state import State
 class Settle(settle.Settle):
     """The call."""
 
+    _drafts: _Drafts = field(init=False)
+
+    def prepare(self, settings: Settings, now: int) -> None:
+        """Write down what can be said of the successes before the transaction."""
+        super(Settle, self).prepare(settings, now)
+        self._drafts = _Drafts(self._done, settings)
+
     def settle_done(self, work: Transaction, items: Sequence[Item], verdicts: list[Verdict]) -> None:
-        _settle_done(work, self.session, items, verdicts)
+        _settle_done(work, self.session, self._drafts, items, verdicts)
+
+
+class _Drafts:
+    """Starts that succeeded, written down while other processes may still write.
+
+    Attributes:
+        ids: as hex.
+        asked: what `settle_look_done.sql` takes.
+        rows: what `settle_done.sql` takes if all of them are usual; None if they surely are not.
+        values: the results, as `from_bytes` has them, if there are rows.
+    """
+
+    def __init__(self, items: Sequence[Item], settings: Settings) -> None:
+        ends = [end for _, end in items]
+        self.ids = [end.id.hex() for end in ends]
+        self.asked = encode([(id, end.starts) for id, end in zip(self.ids, ends, strict=True)])
+        self.rows: str | None = None
+        self.values: list[Bytes] = []
+        large = any(end.result is not None and settings.spills(len(end.result)) for end in ends)
+        if not large and len(set(self.ids)) == len(ends):
+            self.values = [from_bytes(end.result, end.codec) for end in ends]
+            rows = zip(self.ids, self.values, ends, strict=True)
+            self.rows = encode([(id, *value, end.codec, None) for id, value, end in rows])
 
 
 class _Done:
@@ -70,7 +100,7 @@ class _Done:
         """Write all of it; says how many records were kept."""
         work = self._work
         if self._rows:
-            work.run("settle_done", encode(self._rows), session, work.now)
+            work.run("settle_done", encode(self._rows), session, work.now, self._kept_until)
         blobs.store(work, self._large)
         for (queue, task), n in Counter(self._homes).items():
             work.moved(queue, State.RUNNING, State.SUCCEEDED, n)
@@ -95,19 +125,58 @@ def _to_be_read(work: Transaction) -> int:
 
 
 def _settle_done(
-    work: Transaction, session: SessionId, items: Sequence[Item], verdicts: list[Verdict]
+    work: Transaction, session: SessionId, drafts: _Drafts, items: Sequence[Item], verdicts: list[Verdict]
 ) -> None:
     """Record successes."""
-    asked = [(end.id.hex(), end.starts) for _, end in items]
-    alive, kept, stale, bounds, found = work.row("settle_look_done", encode(asked), session, work.now)
+    alive, kept, stale, bounds, found = work.row("settle_look_done", drafts.asked, session, work.now)
     work.know_bounds(bounds)
+    rows = decode(found, list[Fenced])
+    if alive and drafts.rows is not None and all(map(_is_usual, rows)):
+        _keep_all(work, session, drafts, items, rows)
+        for index, _ in items:
+            verdicts[index] = Verdict.OK
+        kept += len(rows)
+    else:
+        kept += _keep_each(work, session, drafts, items, rows, verdicts, alive=bool(alive))
+    over = kept - work.settings.keep_succeeded_at_most
+    prune_within(work, 2 * len(items), over=over, stale=bool(stale))
+
+
+def _is_usual(row: Fenced) -> bool:
+    """Whether nothing is left to decide about a start that succeeded, so that it is recorded as it was written down."""
+    return row.fence == HELD and row.keep is None
+
+
+def _keep_all(
+    work: Transaction, session: SessionId, drafts: _Drafts, items: Sequence[Item], rows: Sequence[Fenced]
+) -> None:
+    """Record successes that are all usual."""
+    work.run("settle_done", drafts.rows, session, work.now, work.now + millis(work.settings.keep_succeeded))
+    for (queue, task), n in Counter([(row.queue, row.task) for row in rows]).items():
+        work.moved(queue, State.RUNNING, State.SUCCEEDED, n)
+        work.happened(queue, task, "succeeded", n)
+    for id, (text, _), (_, end), row in zip(drafts.ids, drafts.values, items, rows, strict=True):
+        if row.reply is not None:
+            work.tell(row.reply, Outline(id, int(State.SUCCEEDED), end.codec, text))
+
+
+def _keep_each(
+    work: Transaction,
+    session: SessionId,
+    drafts: _Drafts,
+    items: Sequence[Item],
+    rows: Sequence[Fenced],
+    verdicts: list[Verdict],
+    *,
+    alive: bool,
+) -> int:
+    """Look at each success by itself; says how many records were kept."""
     done, seen = _Done(work), set[str]()
-    for (id, _), (index, end), row in zip(asked, items, decode(found, list[Fenced]), strict=True):
+    for id, (index, end), row in zip(drafts.ids, items, rows, strict=True):
         if row.fence == HELD and alive and id not in seen:
             seen.add(id)
             done.add(id, end, row)
             verdicts[index] = Verdict.OK
         elif row.fence == ENDED or id in seen:
             verdicts[index] = Verdict.ALREADY
-    over = kept + done.write(session) - work.settings.keep_succeeded_at_most
-    prune_within(work, 2 * len(items), over=over, stale=bool(stale))
+    return done.write(session)
