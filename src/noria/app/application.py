@@ -106,6 +106,7 @@ class Noria:
             clock=clock,
             entropy=entropy,
             layers=self._layers,
+            weights=self._queues.weights,
         )
         self._staged = False
         self._tasks: dict[str, AnyTask] = {}

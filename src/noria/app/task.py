@@ -50,6 +50,8 @@ class Home:
     clock: Clock
     entropy: Entropy
     layers: Layers
+    weights: Mapping[str, int]
+    """Of the queues that it declares."""
 
 
 class Seat:

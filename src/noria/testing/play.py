@@ -140,7 +140,8 @@ async def run(
     # Written so that NaN fails as well.
     if not isinstance(patience, int | float) or isinstance(patience, bool) or not 0 <= patience <= _DAY:
         raise ConfigError(f"patience must be 0 to {_DAY:g} real seconds, not {shown(patience)}")
-    chosen: WorkerOptions = {"ttl": _DAY, "beat": _DAY / 4, "poll": _SELDOM, **settings}
+    weights = {**app.home.weights, **settings.pop("weights", {})}
+    chosen: WorkerOptions = {"ttl": _DAY, "beat": _DAY / 4, "poll": _SELDOM, "weights": weights, **settings}
     with on_stage(patience) as stage:
         clock = StageClock(stage, SystemClock().wall() if now is None else now.timestamp())
         async with _played(

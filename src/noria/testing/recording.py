@@ -23,6 +23,7 @@ from noria.backends.contract import (
     Flow,
     Hint,
     Keeper,
+    Limit,
     Member,
     Orders,
     Overdue,
@@ -117,7 +118,9 @@ class RecordingBackend:
             self._recorder.note(telling.swept(swept))
         return swept
 
-    async def steer(self, target: QueueRef, change: Pause | Resume) -> Steered:
+    async def steer(self, target: QueueRef, change: Pause | Resume | Limit) -> Steered:
+        if isinstance(change, Limit):
+            return await self._inner.steer(target, change)  # what is checked of pauses does not concern it
         self._recorder.note(telling.steer_invoked(target, change))
         with self._telling(lambda end: [telling.steered(target, change, end)]):
             told = await self._inner.steer(target, change)

@@ -33,8 +33,8 @@ def regard(work: Transaction, drafts: Drafts, places: Iterable[int] | None = Non
 
 def _admit(work: Transaction, drafts: Drafts, bounded: Mapping[int, Bounds]) -> None:
     """Reject what does not fit, the last ones first; others that push to these queues wait for this transaction."""
-    if not bounded:
-        return
+    if all(drafts.jobs[place].admitted for place in bounded):
+        return  # none can be refused: then nobody has to wait for anybody
     _measure(work, drafts, {each.queue: each for each in bounded.values()})
     wanted = Counter(each.queue for each in bounded.values())
     if any(n > drafts.rooms[queue] for queue, n in wanted.items()):
