@@ -24,14 +24,17 @@ def long_history(jobs: int) -> list[Event]:
 
 
 @pytest.mark.slow
-def test_a_million_events_take_under_thirty_seconds() -> None:
-    """Scaled: a tenth of the events in a tenth of the time. Measured on two cores: 5 seconds for the million."""
+def test_a_million_events_take_under_thirty_seconds_of_the_processor() -> None:
+    """Scaled: a tenth of the events in a tenth of the time. Measured: 5 seconds for the million.
+
+    By the processor's time, since what else the machine does says nothing of the checker.
+    """
     events = long_history(11_112)
     assert len(events) > 100_000
 
-    begin = time.perf_counter()
+    begin = time.process_time()
     verdict = check(events)
-    took = time.perf_counter() - begin
+    took = time.process_time() - begin
 
     print(f"{len(events)} events in {took:.2f} s")
     assert verdict.findings == []
