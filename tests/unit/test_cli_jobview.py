@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from noria import ids
-from noria.backends.contract import Counts, Paused, QueueCounts
+from noria.backends.contract import Counts, Paused, QueueCounts, QueueLimits
 from noria.cli import jobview, queues
 from noria.cli.flags import Flags
 from noria.cli.kin import grouped
@@ -208,7 +208,7 @@ def test_json_of_a_queue_counts_its_states() -> None:
     counts = QueueCounts({State.QUEUED: 3, State.RUNNING: 0}, dead=1, oldest_ready=2.5)
     assert queue_resource("mail", counts, []) == {
         "name": "mail", "counts": {"queued": 3}, "dead": 1, "oldest_ready_seconds": 2.5, "consumers": 0,
-        "paused": None,
+        "paused": None, "order": "oldest", "ageing": 3600.0, "max_age": None, "max_length": None, "concurrency": None,
     }  # fmt: skip
 
 
@@ -217,6 +217,20 @@ def test_json_of_a_paused_queue_says_who_why_and_how_long() -> None:
     assert queue_resource("mail", counts, [])["paused"] == {
         "by": "alice", "reason": "it is down", "since": "1970-01-01T00:00:00.000Z", "until": "1970-01-01T00:01:00.000Z",
     }  # fmt: skip
+
+
+def test_a_queue_is_told_to_people_with_its_limits(capsys: pytest.CaptureFixture[str]) -> None:
+    limits = QueueLimits(
+        order="newest", ageing=60.0, max_age=600.0, max_length=100_000, concurrency=1
+    )  # fmt: skip
+    found = {"mail": QueueCounts({State.QUEUED: 1}, limits=limits), "other": QueueCounts({})}
+
+    queues.show(Output(Flags()), Counts(found, []), 0.0)
+
+    told = capsys.readouterr().out
+    words = "at most 1 job at once, at most 100,000 waiting, none older than 600 s, newest first, ageing 60 s"
+    assert f"queue 'mail': {words}" in told
+    assert "'other'" not in told
 
 
 def test_a_paused_queue_is_told_to_people_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
