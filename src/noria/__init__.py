@@ -15,13 +15,16 @@ async with app:
 from noria.app.application import Noria
 from noria.app.dead import DeadPage, Dealt
 from noria.app.depends import INJECTED, Depends
+from noria.app.following import JobEvent
 from noria.app.job import Draft, Job
 from noria.app.onion import CallNext, Middleware, Outgoing
+from noria.app.question import QuestionStatus
 from noria.app.router import Router
 from noria.app.schedules import ScheduleStatus, SlotLog
-from noria.app.status import JobFault, JobStatus, Retried, StartStatus
+from noria.app.status import JobFault, JobStatus, ProgressStatus, Retried, StartStatus
 from noria.app.task import Enqueuer, Task, TaskFunction
 from noria.errors import (
+    AlreadyAnswered,
     BackendError,
     Cancel,
     ConfigError,
@@ -29,6 +32,7 @@ from noria.errors import (
     Control,
     DuplicateJob,
     Fail,
+    InvalidAnswer,
     InvalidArguments,
     InvalidInput,
     InvalidName,
@@ -42,6 +46,11 @@ from noria.errors import (
     NoriaError,
     NotRunning,
     NotYetEnqueued,
+    QuestionDeclined,
+    QuestionError,
+    QuestionExpired,
+    QuestionNotFound,
+    QuestionSuperseded,
     QueueFull,
     ResultGone,
     ResultTooLarge,
@@ -60,6 +69,7 @@ from noria.model.backoff import Backoff
 from noria.model.reason import Reason
 from noria.model.unique import Unique
 from noria.worker import Exit, Worker, WorkerSettings
+from noria.worker.asked import PreviousAnswer
 from noria.worker.context import Context, Stopped
 from noria.worker.follow import Pending
 
@@ -67,6 +77,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "INJECTED",
+    "AlreadyAnswered",
     "BackendError",
     "Backoff",
     "CallNext",
@@ -83,6 +94,7 @@ __all__ = [
     "Enqueuer",
     "Exit",
     "Fail",
+    "InvalidAnswer",
     "InvalidArguments",
     "InvalidInput",
     "InvalidName",
@@ -91,6 +103,7 @@ __all__ = [
     "Job",
     "JobCancelled",
     "JobError",
+    "JobEvent",
     "JobExpired",
     "JobFailed",
     "JobFault",
@@ -103,6 +116,14 @@ __all__ = [
     "NotYetEnqueued",
     "Outgoing",
     "Pending",
+    "PreviousAnswer",
+    "ProgressStatus",
+    "QuestionDeclined",
+    "QuestionError",
+    "QuestionExpired",
+    "QuestionNotFound",
+    "QuestionStatus",
+    "QuestionSuperseded",
     "QueueFull",
     "Reason",
     "ResultGone",

@@ -124,6 +124,57 @@ class NotYetEnqueued(NoriaError, RuntimeError):
     """A follow-up was awaited. It is enqueued together with the success of the job that asked for it, not before."""
 
 
+# -- questions -----------------------------------------------------------------------------------------------
+
+
+class QuestionError(NoriaError):
+    """A question cannot be answered, or was not. `question` is its id."""
+
+    def __init__(self, message: str, *, question: str = "") -> None:
+        super().__init__(message)
+        self.question = question
+
+
+class QuestionNotFound(QuestionError, LookupError):
+    """There is no such question, or not any more."""
+
+
+class QuestionExpired(QuestionError):
+    """Nobody answered in time: raised in the handler that asked, and to whoever answers later."""
+
+
+class QuestionDeclined(QuestionError):
+    """Somebody would not answer; raised in the handler that asked. `action` is "decline" or "cancel"."""
+
+    def __init__(self, message: str, *, question: str = "", action: str = "decline") -> None:
+        super().__init__(message, question=question)
+        self.action = action
+
+
+class QuestionSuperseded(QuestionError):
+    """The start that asked is over: the job asks again, if it still wants to know.
+
+    Attributes:
+        following: the id of the question that is asked in its place; empty if it was not asked yet.
+    """
+
+    def __init__(self, message: str, *, question: str = "", following: str = "") -> None:
+        super().__init__(message, question=question)
+        self.following = following
+
+
+class AlreadyAnswered(QuestionError):
+    """The question has another answer; the first one counts."""
+
+
+class InvalidAnswer(InvalidInput):
+    """An answer does not fit what the question asks for. `flaws`: JSON pointers, and what is wrong there."""
+
+    def __init__(self, message: str, *, flaws: tuple[tuple[str, str], ...] = ()) -> None:
+        super().__init__(message, field="data")
+        self.flaws = flaws
+
+
 # -- the backend -------------------------------------------------------------------------------------------
 
 

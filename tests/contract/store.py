@@ -33,6 +33,7 @@ from noria.backends.contract import (
     Flow,
     Hint,
     Limit,
+    Mark,
     Member,
     Orders,
     Overdue,
@@ -44,6 +45,7 @@ from noria.backends.contract import (
     QueueRef,
     Resume,
     Steered,
+    Stream,
     Swept,
     Tallied,
     Verdict,
@@ -195,6 +197,12 @@ class Process:
 
     async def settle(self, session: SessionId, ends: Sequence[Settlement]) -> list[Verdict]:
         return await self._call("settle", session, list(ends))
+
+    async def mark(self, session: SessionId, marks: Sequence[Mark]) -> list[Verdict]:
+        return await self._call("mark", session, list(marks))
+
+    async def emitted(self, id: Id, start: int = 0, limit: int = 100) -> Stream | None:
+        return await self._call("emitted", id, start, limit)
 
     async def sweep(self, limit: int = 1_000) -> Swept:
         return await self._call("sweep", limit)

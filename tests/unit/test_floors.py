@@ -32,6 +32,8 @@ FLOORS = {
     "noria.backends.docs": 2,
     "noria.backends.ends": 2,
     "noria.backends.lives": 2,
+    "noria.backends.keeping": 2,
+    "noria.backends.marks": 2,
     "noria.backends.stories": 2,
     "noria.backends.units": 2,
     "noria.backends.sql": 3,

@@ -61,7 +61,8 @@ def test_a_recorded_outcome_is_left_only_by_an_operator() -> None:
 def test_only_a_lease_makes_a_job_run() -> None:
     into_running = {event for (_, event), afters in MOVES.items() if State.RUNNING in afters}
 
-    assert into_running == {"lease"}
+    assert into_running == {"lease", "resume"}
+    assert [before for (before, event) in MOVES if event == "resume"] == [State.ASKING]
     assert frozenset({State.QUEUED, State.PARKED}) == LEASABLE
 
 
@@ -75,6 +76,18 @@ def test_every_live_state_can_be_cancelled_and_can_expire() -> None:
 def test_a_job_that_waits_for_time_becomes_ready_and_nothing_else_does() -> None:
     assert frozenset({State.SCHEDULED, State.RETRYING}) == WAITING_FOR_TIME
     assert all(MOVES[state, "due"] == {State.QUEUED} for state in WAITING_FOR_TIME)
+
+
+def test_what_asks_can_end_as_what_runs() -> None:
+    ends = {
+        event: after for (before, event), after in MOVES.items() if before is State.RUNNING and event != "ask"
+    }
+
+    assert ends == {
+        event: after
+        for (before, event), after in MOVES.items()
+        if before is State.ASKING and event != "resume"
+    }
 
 
 def test_no_move_stands_still() -> None:
@@ -113,6 +126,7 @@ def test_numbers_that_are_stored_never_change() -> None:
         "scheduled": 1,
         "queued": 2,
         "running": 3,
+        "asking": 5,
         "retrying": 6,
         "parked": 7,
         "succeeded": 10,

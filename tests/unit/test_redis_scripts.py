@@ -12,7 +12,7 @@ from noria.backends.redis.scripts import needs, read, script, script_names
 from noria.model.limits import AGEING, MAX_HINT, SUSPECT_AT
 from noria.model.state import State
 
-PIECES = ("start", "heads", "gather", "places", "passage", "prune", "rows", "board", "write")
+PIECES = ("start", "heads", "gather", "places", "passage", "prune", "rows", "board", "write", "notes")
 
 
 def number(file: str, name: str) -> int:

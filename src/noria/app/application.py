@@ -26,6 +26,7 @@ from noria.app.link import Links
 from noria.app.onion import Layers, Middleware
 from noria.app.options import WorkerOptions, nearest
 from noria.app.providers import Overrides
+from noria.app.questions import Questions
 from noria.app.queues import Queues
 from noria.app.router import AnyTask, Router, as_router
 from noria.app.schedules import Schedules
@@ -68,6 +69,7 @@ class Noria:
         sync: the same for code without an event loop; see `Sync`.
         dead: the failed jobs that nobody has dealt with; see `DeadLetters`.
         queue: declares limits and the weight of a queue; see `Queues.declare`.
+        questions: what jobs ask of persons; see `Questions`.
         every, cron: decorators that give a task a timer; see `Timers`.
         schedules: the timers that there are, from code and from persons; see `Schedules`.
 
@@ -90,9 +92,7 @@ class Noria:
             raise ConfigError("an application has one backend; give a url or a backend, not both")
         if url is not None:
             read_url(url)
-        self.url = url
-        self._backend = backend
-        self._runtime = runtime
+        self.url, self._backend, self._runtime = url, backend, runtime
         clock = clock or SystemClock()
         self._queues = Queues()
         self.queue = self._queues.declare
@@ -117,6 +117,7 @@ class Noria:
         self.every, self.cron = self._timers.every, self._timers.cron
         self.schedules = Schedules(self._links, self._home, self.find_task)
         self.dead = DeadLetters(self._links)
+        self.questions = Questions(self._links, self._home)
         self.sync = Sync(self, self._links)
 
     # -- open and closed -----------------------------------------------------------------------------------

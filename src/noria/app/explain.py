@@ -15,7 +15,7 @@ from noria.app.status import attempt_of
 from noria.clock import moment
 from noria.model.job import Record
 from noria.model.reason import Reason
-from noria.model.state import EDITABLE, State
+from noria.model.state import EDITABLE, RUNS, State
 
 
 def explain(record: Record, scene: Scene) -> str:
@@ -95,6 +95,16 @@ def _running(record: Record, scene: Scene) -> Reason:
     return Reason("running", text, {"worker": record.worker, "since": moment(began), **told})
 
 
+def _asking(record: Record, scene: Scene) -> Reason:
+    question = scene.question
+    if question is None:
+        return Reason("asking", "asking: its question was just closed", {"question": record.question})
+    message = " ".join(question.message.split())[:200]
+    until = when(question.expires, scene.now)
+    text = f"asking: {message}, until {until}: answer question {question.id}"
+    return Reason("asking", text, {"question": question.id, "until": moment(question.expires)})
+
+
 def _ended(record: Record, scene: Scene) -> Reason:
     at = f" at {when(record.finished, scene.now)}" if record.finished is not None else ""
     why = "" if record.state is State.SUCCEEDED else because(record.failure)
@@ -105,6 +115,7 @@ _STANDING: Final[dict[State, Callable[[Record, Scene], Reason]]] = {
     State.SCHEDULED: _scheduled,
     State.QUEUED: _queued,
     State.RUNNING: _running,
+    State.ASKING: _asking,
     State.RETRYING: _retrying,
     State.PARKED: _parked,
     State.SUCCEEDED: _ended,
@@ -115,7 +126,7 @@ _STANDING: Final[dict[State, Callable[[Record, Scene], Reason]]] = {
 
 
 def _cancelling(record: Record, scene: Scene) -> Iterator[Reason]:
-    if record.state is State.RUNNING and record.cancelling:
+    if record.state in RUNS and record.cancelling:
         since = record.cancelling_since
         asked = "" if since is None else f" {when(since, scene.now)}"
         yield Reason("cancelling", f"its worker was told{asked} to cancel it", {"since": moment(since)})
@@ -123,7 +134,7 @@ def _cancelling(record: Record, scene: Scene) -> Iterator[Reason]:
 
 def _silent(record: Record, scene: Scene) -> Iterator[Reason]:
     alive = any(each.session == record.session for each in scene.counts.workers)
-    if record.state is State.RUNNING and not alive:
+    if record.state in RUNS and not alive:
         text = "that worker gives no sign of life: the next sweep of a live one gives the job back"
         yield Reason("silent", text)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import AsyncIterator, Generator
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
@@ -12,16 +12,20 @@ from noria.app import checks
 from noria.app.alter import altered
 from noria.app.ending import DecodeResult, value_of
 from noria.app.explain import explain, reasons_of
+from noria.app.following import JobEvent, follow
 from noria.app.link import Links
+from noria.app.question import QuestionStatus, status_of_question
+from noria.app.questionbook import QuestionBook
 from noria.app.scene import Scene, look_around
 from noria.app.status import JobStatus, StateWord, status_of
 from noria.app.uniqueness import duplicate
 from noria.backends.contract import Change, Parts
 from noria.clock import Clock
-from noria.errors import InvalidInput, JobNotFound
+from noria.errors import InvalidInput, JobNotFound, QuestionNotFound
 from noria.ids import Id
 from noria.model.claim import NEW, Enqueued
 from noria.model.job import NewJob, Receipt, Record
+from noria.model.question import Action
 from noria.model.reason import Reason
 
 T = TypeVar("T")
@@ -151,6 +155,41 @@ class Job(Generic[T_co]):
             WrongState: it has not failed.
         """
         return await self._alter(Change(kind="discard"))
+
+    async def events(self, after: int = 0) -> AsyncIterator[JobEvent]:
+        """Follow the job until it has ended: its states, its progress, and its partial results with their offsets.
+
+        Args:
+            after: the offset of the first item that is wanted; 0 gives all that are kept, also of the past.
+        """
+        async for event in follow(self._links.here(), self._id, checks.whole(0, 2**53)("after", after)):
+            yield event
+
+    async def question(self) -> QuestionStatus | None:
+        """What the job asks just now; None if it does not ask."""
+        question = await self._questions().of(await self._read())
+        return None if question is None else status_of_question(question)
+
+    async def answer(self, data: Any = None, *, action: Action = "accept", by: str = "") -> QuestionStatus:
+        """Answer what the job asks just now.
+
+        Args:
+            data: the answer, as JSON has it.
+            action: "decline" to answer, or "cancel" the question without a choice; then there is no `data`.
+            by: who answers, for people; at most 128 characters.
+
+        Raises:
+            QuestionNotFound: it asks nothing.
+            InvalidAnswer: the answer does not fit; the question stays open.
+            AlreadyAnswered, QuestionExpired, QuestionSuperseded, WrongState: it was open a moment ago.
+        """
+        record = await self._read()
+        if not record.question:
+            raise QuestionNotFound(f"job {self.id} asks nothing: it is {record.state.word}")
+        return status_of_question(await self._questions().answer(record.question, action, data, by=by))
+
+    def _questions(self) -> QuestionBook:
+        return QuestionBook(self._links.here().backend, self._clock.wall)
 
     def __repr__(self) -> str:
         return f"<Job {self.id}>"

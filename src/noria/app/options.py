@@ -98,6 +98,7 @@ class WorkerOptions(TypedDict, total=False):
     concurrency: int
     threads: int
     process_slots: int
+    max_asking: int
     process_job_limit: int
     process_memory_limit: int
     memory_limit: int

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 import msgspec
@@ -27,11 +28,20 @@ from noria.errors import BackendError, JobNotFound, NoriaError, WaitTimeout
 from noria.ids import Id
 from noria.model.job import NewJob, Record
 from noria.model.limits import MAX_BATCH, POLL
+from noria.model.state import State
 
 MOST_EXPECTED: Final = 2_000
 """Jobs of this process whose outcomes are kept for who may yet wait for them; older ones are read instead."""
 
 _outlines = msgspec.json.Decoder(list[Outline])
+
+
+class Following:
+    """One who follows a job: `news` is set when it is worth a look, which is else taken every so many seconds."""
+
+    def __init__(self, every: float) -> None:
+        self.news = asyncio.Event()
+        self.every = every
 
 
 class Outcomes:
@@ -55,6 +65,20 @@ class Outcomes:
         self._expected: dict[Id, Ending | None] = {}
         self._reading = self._polling = self._began = False
         self._listening = asyncio.Event()
+        self._following: dict[Id, set[Following]] = {}
+
+    @contextmanager
+    def following(self, id: Id) -> Iterator[Following]:
+        """Hear when something may have happened to a job that is read with our channel as its watch."""
+        following = Following(self._every)
+        self._following.setdefault(id, set()).add(following)
+        self._listen_once()
+        try:
+            yield following
+        finally:
+            self._following[id].discard(following)
+            if not self._following[id]:
+                del self._following[id]
 
     def expect(self, jobs: Sequence[NewJob]) -> Sequence[NewJob]:
         """Have the outcomes of jobs that are about to be enqueued told here, if anybody ever waits here."""
@@ -175,10 +199,13 @@ class Outcomes:
 
     # -- hearing -------------------------------------------------------------------------------------------
 
-    def _begin(self) -> None:
+    def _listen_once(self) -> None:
         if not self._began:
             self._began = True
             self._crew.start("listen", self._listen())
+
+    def _begin(self) -> None:
+        self._listen_once()
         if not self._polling:
             self._polling = True
             self._crew.start("poll", self._poll())
@@ -200,8 +227,17 @@ class Outcomes:
             outlines = []
         if not outlines:
             self._ask(self._waiting)
+            self._stir(self._following)
         for outline in outlines:
-            self._told(Id(bytes.fromhex(outline.id)), ending_in(outline))
+            id = Id(bytes.fromhex(outline.id))
+            self._stir((id,))
+            if State(outline.state).final:
+                self._told(id, ending_in(outline))
+
+    def _stir(self, ids: Iterable[Id]) -> None:
+        for id in ids:
+            for following in self._following.get(id, ()):
+                following.news.set()
 
     def _told(self, id: Id, ending: Ending | None) -> None:
         """A job has ended; how is not always said."""

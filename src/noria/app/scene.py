@@ -6,10 +6,12 @@ from typing import Final
 
 from msgspec import Struct
 
+from noria.app.questionbook import QuestionBook
 from noria.backends.contract import Backend, Counts
 from noria.clock import utc
 from noria.model.job import Record
 from noria.model.outcome import Failure
+from noria.model.question import Question
 from noria.model.state import State
 
 MOST_AHEAD: Final = 10_000
@@ -22,18 +24,21 @@ class Scene(Struct, frozen=True):
     Attributes:
         counts: the queues and live workers.
         now: seconds since the epoch.
+        question: what the job asks, if it asks.
         place: how many jobs are to be leased before it, counted to `MOST_AHEAD`; None if it is in no line.
     """
 
     counts: Counts
     now: float
     place: int | None = None
+    question: Question | None = None
 
 
 async def look_around(backend: Backend, record: Record, now: float) -> Scene:
     """Read what is around a job; only what can concern one in its state."""
     place = await backend.place(record.id, MOST_AHEAD) if record.state is State.QUEUED else None
-    return Scene(await backend.counts(), now, place)
+    question = await QuestionBook(backend, lambda: now).of(record)
+    return Scene(await backend.counts(), now, place, question)
 
 
 def because(failure: Failure | None) -> str:

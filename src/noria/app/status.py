@@ -10,12 +10,22 @@ from msgspec import Struct
 from noria import ids
 from noria.clock import utc
 from noria.model.job import Record, Start
+from noria.model.mark import Progress
 from noria.model.outcome import Failure
 from noria.model.past import Life
 from noria.model.state import State
 
 StateWord = Literal[
-    "scheduled", "queued", "running", "retrying", "parked", "succeeded", "failed", "cancelled", "expired"
+    "scheduled",
+    "queued",
+    "running",
+    "asking",
+    "retrying",
+    "parked",
+    "succeeded",
+    "failed",
+    "cancelled",
+    "expired",
 ]
 
 
@@ -32,6 +42,20 @@ class JobFault(Struct, frozen=True):
     type: str = ""
     message: str = ""
     traceback: str = ""
+
+
+class ProgressStatus(Struct, frozen=True):
+    """How far a start of a job has come.
+
+    Attributes:
+        fraction: from 0 to 1.
+        note: in words.
+        at: when it was written down, in UTC.
+    """
+
+    fraction: float
+    note: str
+    at: datetime
 
 
 class StartStatus(Struct, frozen=True, kw_only=True):
@@ -94,6 +118,9 @@ class JobStatus(Struct, frozen=True, kw_only=True):
         unique_key: no other live job of its task has this key.
         schedule, slot: the timer that enqueued it, and for which time; "" and None if none did.
         cancelling: it runs, and its cancellation was asked for; cancelling_since: when that was.
+        progress: how far its current or last start has come; None if it has not said so.
+        question: the id of the question that it asks; empty if it does not.
+        items: how many partial results it has sent.
         error: the last failure.
         log: its ended starts, oldest first; the oldest may have been dropped.
         retries: how often a person has had it run again.
@@ -128,6 +155,9 @@ class JobStatus(Struct, frozen=True, kw_only=True):
     linked: tuple[str, ...]
     cancelling: bool
     cancelling_since: datetime | None
+    progress: ProgressStatus | None
+    question: str
+    items: int
     error: JobFault | None
     log: tuple[StartStatus, ...]
     retries: int
@@ -166,6 +196,9 @@ def status_of(record: Record) -> JobStatus:
         linked=tuple(map(ids.to_text, record.linked)),
         cancelling=record.cancelling,
         cancelling_since=_at(record.cancelling_since),
+        progress=_progress(record.progress),
+        question=record.question,
+        items=record.items,
         error=_fault(record.failure),
         log=tuple(map(_start, record.log)),
         retries=record.past[-1].number if record.past else 0,
@@ -202,6 +235,10 @@ def _retried(life: Life) -> Retried:
         edited=life.edited,
         args=life.body.decode() if is_text and life.body is not None else None,
     )
+
+
+def _progress(progress: Progress | None) -> ProgressStatus | None:
+    return None if progress is None else ProgressStatus(progress.fraction, progress.note, utc(progress.at))
 
 
 def _fault(failure: Failure | None) -> JobFault | None:

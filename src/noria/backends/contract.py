@@ -14,9 +14,6 @@ Rules for every call:
   by `settle` as released, or by `end`; they are never lost.
 * *Bounded*: a call ends within the backend's `timeout` (plus `wait`, where it has one).
 * *Clocks*: due times and deadlines of sessions are read from the backend's clock, never from a caller's.
-
-Still to come, each with the capability that needs it: writes in mid-run, steering of groups and resources, streams of
-events.
 """
 
 from __future__ import annotations
@@ -25,6 +22,7 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
+from noria.backends.keeping import Keeper as Keeper
 from noria.backends.terms import Altered as Altered
 from noria.backends.terms import Batch as Batch
 from noria.backends.terms import Cancellation as Cancellation
@@ -61,6 +59,8 @@ from noria.model.document import Version as Version
 from noria.model.flow import Flow as Flow
 from noria.model.flow import Point as Point
 from noria.model.job import NewJob, Receipt, Record
+from noria.model.mark import Mark as Mark
+from noria.model.mark import Stream as Stream
 from noria.model.query import DeadGroup as DeadGroup
 from noria.model.query import Kin as Kin
 from noria.model.query import Page as Page
@@ -133,6 +133,17 @@ class Queue(Protocol):
         the job that stands for it. If one of them cannot be stored at all, the start has failed for good, with the
         reason "result", and none is. May be repeated: yes; what was done says ALREADY, also if it has erased the
         record (`keep=0`) not long ago. A start that `end` or `recall` took back says STALE for ever.
+        """
+        ...
+
+    async def mark(self, session: SessionId, marks: Sequence[Mark]) -> list[Verdict]:
+        """Write in mid-run: progress, a checkpoint, a question, partial results; one step for each start, and fenced.
+
+        What is not OK changed nothing, its documents neither. A job asks (`State.ASKING`) from a mark with the name of
+        a question until one with None, or until its start ends in whatever way. The first mark of a start forgets the
+        progress and the question of the one before, and the next lease says what was left (`Lease.checkpoint`,
+        `Lease.asked`). The newest `MAX_EMITTED` partial results are kept with the record. Whoever waits for the job
+        gets a hint. May be repeated: yes. Raises `InvalidInput`, with nothing done, for what cannot be stored.
         """
         ...
 
@@ -233,6 +244,10 @@ class Ledger(Protocol):
         channel: the last one asked for wins, over one that came with the push too. Whoever waited on another goes
         on by polling.
         """
+        ...
+
+    async def emitted(self, id: Id, start: int = 0, limit: int = 100) -> Stream | None:
+        """Read partial results of a job from an offset on; at most `limit`, and at most 1,000. None: no such job."""
         ...
 
     async def find(
@@ -367,27 +382,4 @@ class Backend(Queue, Sessions, Ledger, Board, Hints, Protocol):
 
     def control(self) -> Keeper:
         """A second, independent connection for the keeper's thread."""
-        ...
-
-
-class Keeper(Protocol):
-    """The synchronous, independent way to do a session's duties while the event loop cannot turn.
-
-    For one thread. Every call may raise `Unavailable` or `Unknown`, and may be repeated.
-    """
-
-    def renew(self, session: SessionId, vitals: Vitals) -> Orders:
-        """As `Sessions.renew`."""
-        ...
-
-    def settle(self, session: SessionId, ends: Sequence[Settlement]) -> list[Verdict]:
-        """As `Queue.settle`; who asks again on the loop is told ALREADY."""
-        ...
-
-    def recall(self, session: SessionId, known: Collection[Fence], why: str) -> list[Fence]:
-        """As `Queue.recall`, but says which starts were given back; `why` goes into their log."""
-        ...
-
-    def close(self) -> None:
-        """Close the connection."""
         ...

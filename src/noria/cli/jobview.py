@@ -16,8 +16,9 @@ from noria.cli.traces import own_frame
 from noria.clock import moment
 from noria.front.resources import summary
 from noria.model.job import Record, Start
+from noria.model.mark import Progress
 from noria.model.outcome import Outcome
-from noria.model.state import State, can
+from noria.model.state import RUNS, State, can
 
 COLUMNS: Final = ("id", "state", "task", "age", "attempts", "error")
 _STEP: Final = 38
@@ -87,6 +88,9 @@ def _facts(record: Record) -> Iterator[str]:
         "unique": record.unique,
         "tags": ", ".join(extras.tags),
         "correlation": extras.correlation_id,
+        "progress": _progress(record.progress),
+        "asks": record.question,
+        "items": str(record.items or ""),
         "schedule": f"{extras.schedule}, slot {moment(extras.slot)}" if extras.schedule else "",
         "follow-up of": ids.of_hex(extras.parent_id),
         "start by": moment(record.expires),
@@ -109,6 +113,12 @@ def _follow_ups(record: Record, children: Children) -> Iterator[str]:
         yield f"  … more: noria jobs list parent:{ids.to_text(record.id)}"
 
 
+def _progress(progress: Progress | None) -> str:
+    if progress is None:
+        return ""
+    return f"{progress.fraction:.0%} {progress.note}".rstrip() + f", at {moment(progress.at)}"
+
+
 def _uncounted(record: Record) -> str:
     tally = record.tally
     counts = {"crashes": tally.crashes, "released": tally.releases, "snoozed": tally.snoozes}
@@ -118,7 +128,7 @@ def _uncounted(record: Record) -> str:
 def _timeline(record: Record, now: float, width: int | None) -> Iterator[str]:
     yield "timeline"
     yield _step(moment(record.created), "", "enqueued")
-    running = record.state is State.RUNNING
+    running = record.state in RUNS
     missing = record.starts - len(record.log) - running
     if missing > 0:
         yield _step("", "", f"{count(missing, 'earlier start')}, no longer kept")
@@ -128,7 +138,8 @@ def _timeline(record: Record, now: float, width: int | None) -> Iterator[str]:
         yield _step(moment(record.began), "", f"start {record.starts} on {one_line(record.worker)}")
         if record.cancelling_since is not None:
             yield _step(moment(record.cancelling_since), "", "its cancellation was asked for")
-        yield _step("", duration(max(now - record.began, 0)), "it runs")
+        what = "it asks a question" if record.state is State.ASKING else "it runs"
+        yield _step("", duration(max(now - record.began, 0)), what)
     elif record.finished is not None:
         yield _step(
             moment(record.finished), duration(max(record.finished - record.created, 0)), record.state.word

@@ -13,12 +13,21 @@ from noria.backends.contract import Counts, Paused, QueueCounts, QueueLimits, Vi
 from noria.ids import SessionId
 from noria.model.job import Extras, Record, Start
 from noria.model.limits import AGEING
+from noria.model.mark import Progress
 from noria.model.outcome import Failure, Outcome, Reason, Tally
 from noria.model.past import Life
 from noria.model.state import State
 
 _STATES: Final = {state.word: state for state in State}
 _OUTCOMES: Final = {outcome.word: outcome for outcome in Outcome}
+
+
+class Further(Struct):
+    """How far a job has come."""
+
+    fraction: float
+    note: str
+    at: datetime
 
 
 class Error(Struct):
@@ -88,6 +97,9 @@ class Job(Struct, kw_only=True):
     worker: str | None = None
     cancelling: bool = False
     cancelling_since: datetime | None = None
+    progress: Further | None = None
+    question: str | None = None
+    items: int = 0
     error: Error | None = None
     args: Raw | UnsetType = UNSET
     result: Raw | UnsetType = UNSET
@@ -166,12 +178,17 @@ def record_of(job: Job) -> Record:
         ),
         codec="json", body=_bytes(job.args), result=_bytes(job.result), log=tuple(map(_start, job.attempts)),
         past=tuple(map(_life, job.history)), cancelling_since=_seconds(job.cancelling_since),
-        linked=tuple(map(ids.from_text, job.linked)),
+        linked=tuple(map(ids.from_text, job.linked)), progress=_progress(job.progress),
+        question=job.question or "", items=job.items,
     )  # fmt: skip
 
 
 def _hex(id: str | None) -> str:
     return "" if id is None else ids.from_text(id).hex()
+
+
+def _progress(further: Further | None) -> Progress | None:
+    return None if further is None else Progress(further.fraction, further.note, further.at.timestamp())
 
 
 def _tally(job: Job) -> Tally:

@@ -13,7 +13,9 @@ from starlette.types import Receive, Scope, Send
 from noria import aio
 from noria.backends.contract import Parts
 from noria.errors import BackendError
-from noria.front import keys, limits, prefer, replies, view
+from noria.front import keys, limits, position, prefer, replies, view
+from noria.front.position import Position
+from noria.front.resources import progress_resource
 from noria.front.route import Ask
 from noria.front.waiting import Full, Left, full_problem, until_gone
 from noria.front.watch import Follower
@@ -35,15 +37,15 @@ async def show(ask: Ask) -> Response:
     last = ask.request.fields.get("last-event-id", params.get("after"))
     if "text/event-stream" not in ask.request.fields.get("accept", ""):
         return await _listed(ask, record, last)
-    if record.state.final and last == str(record.version):
+    if record.state.final and not position.read(last).behind(record):
         return replies.nothing()  # which tells a browser not to come again
     ask.desk.streams.check(ask.who)
-    return Stream(ask, record)
+    return Stream(ask, record, position.read(last))
 
 
 async def _listed(ask: Ask, record: Record, last: str | None) -> Response:
-    patience = prefer.patience(ask.request, ask.desk.settings.wait)
-    if last == str(record.version) and not record.state.final and patience.seconds:
+    patience, at = prefer.patience(ask.request, ask.desk.settings.wait), position.read(last)
+    if not at.behind(record) and not record.state.final and patience.seconds:
         try:
             await ask.desk.waiting.during(ask, patience.seconds, lambda: _change(ask, record))
         except Full:
@@ -51,9 +53,13 @@ async def _listed(ask: Ask, record: Record, last: str | None) -> Response:
         except Left:
             return Response(status_code=499)
         record = await view.find(ask, _SHOWN)
-    news = last != str(record.version)
-    items = [{"id": str(record.version), "event": "job", "data": _data(record, ask)}] if news else []
-    return replies.page(items, str(record.version), final=record.state.final)
+    found, at = await position.items(ask.desk.backend, record, at)
+    if at.offset >= record.items and at.version != record.version:
+        # The job itself stands behind all that it has sent.
+        at = Position(record.version, at.offset)
+        found.append((at, "job", _data(record, ask)))
+    items = [{"id": str(behind), "event": name, "data": data} for behind, name, data in found]
+    return replies.page(items, str(at), final=record.state.final and not at.behind(record))
 
 
 async def _change(ask: Ask, record: Record) -> bool:
@@ -66,14 +72,18 @@ def _data(record: Record, ask: Ask) -> dict[str, Any]:
 
 
 class Stream(Response):
-    """Server-sent events about one job: `job` first, then `state` at each change, until it has ended."""
+    """Server-sent events about one job: `job` first, then what comes, until it has ended.
 
-    def __init__(self, ask: Ask, record: Record) -> None:
+    Its partial results come as `item`, its progress alone as `progress`, all else as `state`.
+    """
+
+    def __init__(self, ask: Ask, record: Record, at: Position) -> None:
         headers = {"X-Accel-Buffering": "no", "Cache-Control": "no-store"}
         super().__init__(None, 200, headers, "text/event-stream; charset=utf-8")
         del self.headers["content-length"]
         self._ask = ask
         self._record = record
+        self._at = Position(record.version, at.offset)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send events until the job has ended, the client has left or is too slow, or the front stops."""
@@ -91,7 +101,9 @@ class Stream(Response):
 
     async def _tell(self, follower: Follower, send: Send) -> bool:
         """Whether the stream came to its own end."""
-        await _send(send, f"retry: {self._again()}\n\n".encode() + _event("job", self._record, self._ask))
+        first = self._data(self._record)
+        await _send(send, f"retry: {self._again()}\n\n".encode() + _event("job", self._at, first))
+        await self._send_items(self._record, send)
         if self._record.state.final:
             return True
         silent = 0.0
@@ -137,17 +149,45 @@ class Stream(Response):
         if not self._ask.who.sees(record.queue, record.task):
             await _send(send, _GONE)  # it was moved to where this key may not look
             return True
-        self._record = record
-        await _send(send, _event("state", record, self._ask))
+        await self._send_items(record, send)
+        before, self._record = self._record, record
+        self._at = Position(record.version, self._at.offset)
+        if only_progress(before, record):
+            await _send(send, _event("progress", self._at, progress_resource(record)))
+        elif stands_otherwise(before, record):
+            await _send(send, _event("state", self._at, self._data(record)))
         return record.state.final
+
+    async def _send_items(self, record: Record, send: Send) -> None:
+        while self._at.offset < record.items:
+            found, self._at = await position.items(self._ask.desk.backend, record, self._at)
+            for behind, name, data in found:
+                await _send(send, _event(name, behind, data))
+
+    def _data(self, record: Record) -> dict[str, Any]:
+        return _data(record, self._ask)
 
     def _again(self) -> int:
         return round(RETRY * self._ask.desk.chance.uniform(0.5, 1.5))
 
 
-def _event(name: str, record: Record, ask: Ask) -> bytes:
-    data = msgspec.json.encode(_data(record, ask))
-    return b"event: %s\nid: %d\ndata: %s\n\n" % (name.encode(), record.version, data)
+def only_progress(before: Record, after: Record) -> bool:
+    """Whether a job has come further, and stands as it stood."""
+    return _standing(before) == _standing(after) and before.progress != after.progress
+
+
+def stands_otherwise(before: Record, after: Record) -> bool:
+    """Whether anything has changed but what a job has sent and written down."""
+    only_items = before.items != after.items or before.version == after.version
+    return _standing(before) != _standing(after) or not only_items
+
+
+def _standing(record: Record) -> tuple[Any, ...]:
+    return record.state, record.starts, record.question, record.cancelling, record.queue, record.extras
+
+
+def _event(name: str, at: Position, what: object) -> bytes:
+    return b"event: %s\nid: %s\ndata: %s\n\n" % (name.encode(), str(at).encode(), msgspec.json.encode(what))
 
 
 async def _send(send: Send, data: bytes, *, more: bool = True) -> None:

@@ -59,6 +59,9 @@ def job_resource(record: Record) -> dict[str, Any]:
         "worker": record.worker or None,
         "cancelling": record.cancelling,
         "cancelling_since": moment(record.cancelling_since),
+        "progress": progress_resource(record),
+        "question": record.question or None,
+        "items": record.items,
         "error": failure_resource(record.failure, record.task, attempt_of(record)),
     }
     if record.body is not None:
@@ -86,6 +89,14 @@ def life_resource(life: Life, task: str) -> dict[str, Any]:
     if life.body is not None:
         resource["args"] = embed(life.body, life.codec)
     return resource
+
+
+def progress_resource(record: Record) -> dict[str, Any] | None:
+    """How far a job has come; None if it has not said so."""
+    progress = record.progress
+    if progress is None:
+        return None
+    return {"fraction": progress.fraction, "note": progress.note, "at": moment(progress.at)}
 
 
 def start_resource(start: Start, task: str) -> dict[str, Any]:

@@ -59,6 +59,14 @@ class Past(Struct):
     args: Any = None
 
 
+class Progress(Struct):
+    """How far a job has come: a fraction from 0 to 1, and a note."""
+
+    fraction: float
+    note: str
+    at: datetime
+
+
 class Job(Struct):
     """A job as it stands. `args`, `result`, `attempts` and `history` are there if they were asked for, and fit."""
 
@@ -94,6 +102,9 @@ class Job(Struct):
     worker: str | None
     cancelling: bool
     cancelling_since: datetime | None
+    progress: Progress | None
+    question: str | None
+    items: int
     error: Failure | None
     links: dict[str, str]
     args: Any = None

@@ -11,6 +11,7 @@ from noria.ids import Id
 from noria.model.backoff import Backoff
 from noria.model.claim import Claim
 from noria.model.limits import AGEING, ATTEMPTS, CRASH_BUDGET
+from noria.model.mark import Progress
 from noria.model.outcome import Failure, Outcome, Tally
 from noria.model.past import Life
 from noria.model.state import State
@@ -118,7 +119,12 @@ class Receipt(Struct, frozen=True, gc=False):
 
 
 class Lease(Struct, frozen=True, kw_only=True, gc=False):
-    """A job that a session holds: (session, id, starts) is the fence of every write about it."""
+    """A job that a session holds: (session, id, starts) is the fence of every write about it.
+
+    Attributes:
+        checkpoint: what an earlier start has left for this one.
+        asked: the name of the question for whose answer an earlier start waited when it ended; empty if none did.
+    """
 
     id: Id
     starts: int
@@ -131,6 +137,8 @@ class Lease(Struct, frozen=True, kw_only=True, gc=False):
     created: float = 0.0
     deadline: float | None = None
     extras: Extras = NO_EXTRAS
+    checkpoint: bytes | None = None
+    asked: str = ""
 
 
 class Start(Struct, frozen=True, omit_defaults=True):
@@ -168,6 +176,9 @@ class Record(Struct, frozen=True, kw_only=True):
         past: how it had ended before it was retried, the oldest life first; there if the log was asked for.
         result: None also when the job succeeded and its result is no longer kept.
         linked: the jobs that stand for follow-ups of this one, whose unique keys or ids they had taken.
+        progress: how far its current or last start has come, if it has said so.
+        question: the name of the question that it asks; empty if it does not.
+        items: how many partial results it has sent so far.
     """
 
     id: Id
@@ -200,6 +211,9 @@ class Record(Struct, frozen=True, kw_only=True):
     past: tuple[Life, ...] = ()
     cancelling_since: float | None = None
     linked: tuple[Id, ...] = ()
+    progress: Progress | None = None
+    question: str = ""
+    items: int = 0
 
 
 def rank(due: float, priority: int, ageing: float = AGEING, *, newest: bool = False) -> int:

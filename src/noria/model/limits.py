@@ -17,6 +17,24 @@ MAX_FOLLOW_UPS: Final = 1_000
 """Follow-ups of one job; they are stored in the step that records its outcome."""
 MAX_FOLLOW_UP_BYTES: Final = 2 * MIB
 """Bytes of the arguments of all follow-ups of one job."""
+MAX_CHECKPOINT: Final = 64 * 1024
+"""Bytes that a start leaves for the next one of its job."""
+MAX_ITEM: Final = 16 * 1024
+"""Bytes of one partial result."""
+MAX_EMITTED: Final = 1_000
+"""Partial results that are kept of a job, the newest."""
+MAX_NOTE: Final = 500
+"""Characters that say how far a job has come."""
+MAX_QUESTION: Final = 2_000
+"""Characters of what a job asks."""
+MAX_ANSWER: Final = 16 * 1024
+"""Bytes of an answer, as JSON; of its schema too."""
+MAX_ASKING: Final = 1_000
+"""Jobs of one worker that ask at the same time; more wait until one of these was answered."""
+ASK_FOR: Final = 300.0
+"""Seconds for which a question is open."""
+CLOSED_FOR: Final = 24 * 3600.0
+"""Seconds for which it is known what became of a question."""
 MAX_BATCH: Final = 1_000
 """Rows that one statement promotes, returns, expires or prunes at most."""
 

@@ -29,6 +29,7 @@ STATES: Final[Mapping[str, str]] = {
     "scheduled": "it waits for its time: `run_at`",
     "queued": "it may run: `queue`, `seconds` for which it could have",
     "running": "it runs: `worker`, `since`, `attempt`, `attempts`",
+    "asking": "it waits for the answer of a person: `question`, `until`",
     "retrying": "its last attempt failed: `attempt`, `attempts`, `run_at`",
     "parked": "no worker that took it knew its task: `since`",
     "succeeded": "it has ended: `at`",

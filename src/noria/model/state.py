@@ -1,7 +1,8 @@
 """The states of a job, and the one table of moves between them.
 
 Nothing else knows which move is legal. `docs/states.md` is drawn from this table and a test walks it.
-Numbers are stored; gaps are kept for the states that groups and questions will add.
+Numbers are stored, with gaps for the states that groups will add. Only `ASKING` is not: a job that asks is stored as
+running, and told from the others by its open question, so that whatever ends its start ends the asking.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ class State(IntEnum):
     SCHEDULED = 1
     QUEUED = 2
     RUNNING = 3
+    ASKING = 5
     RETRYING = 6
     PARKED = 7
     SUCCEEDED = 10
@@ -42,6 +44,8 @@ Event = Literal[
     "retry",
     "snooze",
     "release",
+    "ask",
+    "resume",
     "crash",
     "park",
     "cancel",
@@ -82,15 +86,27 @@ MOVES: dict[tuple[State, Event], frozenset[State]] = {
     (State.RUNNING, "park"): frozenset({State.PARKED}),
     (State.RUNNING, "cancel"): frozenset({State.CANCELLED}),
     (State.RUNNING, "expire"): frozenset({State.EXPIRED}),
+    (State.RUNNING, "ask"): frozenset({State.ASKING}),
+    (State.ASKING, "resume"): frozenset({State.RUNNING}),
     (State.FAILED, "operator retry"): frozenset({State.QUEUED, State.SCHEDULED}),
     (State.CANCELLED, "operator retry"): frozenset({State.QUEUED, State.SCHEDULED}),
     (State.EXPIRED, "operator retry"): frozenset({State.QUEUED, State.SCHEDULED}),
 }
 
+RUNS = frozenset({State.RUNNING, State.ASKING})
+"""States in which a session holds the job. From both of them a start may end in the same ways."""
+MOVES.update(
+    {
+        (State.ASKING, event): after
+        for (before, event), after in list(MOVES.items())
+        if before is State.RUNNING and event != "ask"
+    }
+)
+
 LIVE = frozenset(state for state in State if not state.final)
 FINAL = frozenset(state for state in State if state.final)
 WAITING_FOR_TIME = frozenset(state for state, event in MOVES if event == "due")
-EDITABLE = LIVE - {State.RUNNING}
+EDITABLE = LIVE - RUNS
 """States in which a job waits: its options may be changed, and it may be moved to another queue."""
 LEASABLE = frozenset(state for state, event in MOVES if event == "lease")
 

@@ -20,6 +20,7 @@ from noria.worker.context import Context
 from noria.worker.journal import Journal, Remains
 from noria.worker.processes import Told
 from noria.worker.raised import Raised
+from noria.worker.scribe import LoopScribe
 from noria.worker.threads import Done, Threads, Work
 from noria.worker.wire import Threw
 
@@ -129,13 +130,17 @@ class ThreadProcesses:
         self._threads = threads
         self._tasks = tasks
         self._wall = wall
+        self._scribe: LoopScribe | None = None
+
+    def write_by(self, scribe: LoopScribe) -> None:
+        self._scribe = scribe
 
     async def open(self) -> None:
         """There is nothing to see."""
 
     def submit(self, lease: Lease, begun: Callable[[], None], done: Callable[[Told], None]) -> ThreadSeat:
         begun()
-        seat = ThreadSeat(Context(lease, None, self._wall), done)
+        seat = ThreadSeat(Context(lease, None, self._wall, self._scribe), done)
         self._threads.submit(lambda: seat.run(self._tasks, lease), seat.end)
         return seat
 

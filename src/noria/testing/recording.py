@@ -24,6 +24,7 @@ from noria.backends.contract import (
     Hint,
     Keeper,
     Limit,
+    Mark,
     Member,
     Orders,
     Overdue,
@@ -35,6 +36,7 @@ from noria.backends.contract import (
     QueueRef,
     Resume,
     Steered,
+    Stream,
     Swept,
     Tallied,
     Verdict,
@@ -111,6 +113,12 @@ class RecordingBackend:
         with _settling(self._recorder, session, ends) as told:
             told += await self._inner.settle(session, ends)
         return told
+
+    async def mark(self, session: SessionId, marks: Sequence[Mark]) -> list[Verdict]:
+        return await self._inner.mark(session, marks)
+
+    async def emitted(self, id: Id, start: int = 0, limit: int = 100) -> Stream | None:
+        return await self._inner.emitted(id, start, limit)
 
     async def sweep(self, limit: int) -> Swept:
         swept = await self._inner.sweep(limit)

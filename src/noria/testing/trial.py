@@ -11,12 +11,13 @@ from noria import aio, ids
 from noria.app.application import Noria
 from noria.app.job import Job
 from noria.app.options import nearest
+from noria.app.question import QuestionStatus
 from noria.app.task import Task
 from noria.backends.contract import Parts
 from noria.clock import Clock, utc
 from noria.errors import InvalidInput, JobNotFound, shown
 from noria.ids import Id
-from noria.model.state import State
+from noria.model.state import RUNS, State
 from noria.testing.enqueued import Enqueued, Witness
 from noria.testing.fleet import Fleet, Stuck
 from noria.testing.stage import LONGEST, Stage
@@ -51,7 +52,7 @@ class Trial:
         return utc(self._clock.wall())
 
     async def drain(self) -> None:
-        """Run everything that is ready, and what that enqueues, to its end; what is due later stays.
+        """Run everything that is ready, and what that enqueues, to its end; what is due later, or asks, stays.
 
         Time moves only as far as running jobs need it.
 
@@ -85,10 +86,28 @@ class Trial:
             JobNotFound: there is no such job.
             Stuck: it has ended, or a day of virtual time has passed.
         """
+        await self._reached(job, RUNS, "run")
+
+    async def asked(self, job: AnyJob) -> QuestionStatus:
+        """Let time pass until a job asks a question; `job.answer` answers it.
+
+        Returns:
+            the question.
+
+        Raises:
+            JobNotFound: there is no such job.
+            Stuck: it has ended, or a day of virtual time has passed.
+        """
+        await self._reached(job, {State.ASKING}, "ask")
+        [record] = await self._store.get([_id(job)])
+        assert record is not None, "it asks"
+        return await self._app.questions.get(record.question)
+
+    async def _reached(self, job: AnyJob, states: Collection[State], what: str) -> None:
         end = self._stage.now + _DAY
-        while (state := await self._state(job)) is not State.RUNNING:
+        while (state := await self._state(job)) not in states:
             if state.final or self._stage.now > end:
-                raise Stuck(f"job {_text(job)} does not run: it is {state.word}")
+                raise Stuck(f"job {_text(job)} does not {what}: it is {state.word}")
             await self._settle_down()
             if await self._state(job) is state:
                 await self._stage.moved()

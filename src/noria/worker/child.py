@@ -27,6 +27,7 @@ from noria.model.task import TaskDef
 from noria.worker import memory
 from noria.worker.call import Packed, call, surrounded
 from noria.worker.context import Context
+from noria.worker.linescribe import LineScribe
 from noria.worker.raised import Raised, Unpackable, raised, refused
 from noria.worker.wire import (
     CUT_OFF,
@@ -37,6 +38,7 @@ from noria.worker.wire import (
     FromWorker,
     Halt,
     Logged,
+    Noted,
     Returned,
     Threw,
     WireError,
@@ -113,6 +115,7 @@ class Desk:
         self._state = state
         self._clock = clock
         self._wait = wait
+        self._scribe = LineScribe(line.say)
         self._jobs: SimpleQueue[_Run | None] = SimpleQueue()
         self._run: _Run | None = None
 
@@ -130,10 +133,13 @@ class Desk:
         for each in words:
             match each:
                 case Begin():
-                    self._run = _Run(each.lease, Context(each.lease, self._state, self._clock.wall))
+                    context = Context(each.lease, self._state, self._clock.wall, self._scribe)
+                    self._run = _Run(each.lease, context)
                     self._jobs.put(self._run)
                 case Halt() if self._run is not None and _is_of(each, self._run.lease):
                     self._run.context.stop()
+                case Noted():
+                    self._scribe.noted(each)
         if self._run is not None:
             # The worker is gone, and its session with it: what the handler goes on to do is not wanted.
             os.killpg(0, signal.SIGKILL)

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from datetime import datetime
 from typing import Any, ParamSpec, TypeVar
 
+import msgspec
+from msgspec import UNSET, UnsetType
+
 from noria import ids
 from noria.clock import utc
-from noria.errors import NoriaError
+from noria.codecs import DEFAULT, Misfit
+from noria.errors import InvalidInput, NoriaError, NotRunning, shown
 from noria.model.job import Lease, NewJob
+from noria.model.limits import ASK_FOR, MAX_CHECKPOINT, MAX_ITEM, MAX_NOTE
+from noria.model.mark import Mark, Progress
+from noria.model.question import OnExpiry
+from noria.worker import asked as asking
+from noria.worker.asked import PreviousAnswer
 from noria.worker.follow import Describes, FollowUps, Pending
+from noria.worker.writing import Scribe, Writing
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 
 class Stopped(NoriaError):
@@ -30,13 +41,17 @@ class Context:
         state: what the application's lifespan yielded; None if it has none. A job in a process cannot use it.
     """
 
-    __slots__ = ("_follow_ups", "_lease", "_stop", "_wall", "state")
+    __slots__ = ("_before", "_follow_ups", "_lease", "_scribe", "_stop", "_wall", "state")
 
-    def __init__(self, lease: Lease, state: Any, wall: Callable[[], float]) -> None:
+    def __init__(
+        self, lease: Lease, state: Any, wall: Callable[[], float], scribe: Scribe | None = None
+    ) -> None:
         self._lease = lease
         self._follow_ups = FollowUps(lease)
         self._stop = threading.Event()
         self._wall = wall
+        self._scribe = scribe
+        self._before: PreviousAnswer | None = None
         self.state = state
 
     @property
@@ -109,6 +124,122 @@ class Context:
         """Seconds until the deadline, never below 0; None if the job has no deadline."""
         return None if self._lease.deadline is None else max(0.0, self._lease.deadline - self._wall())
 
+    # -- writing down --------------------------------------------------------------------------------------
+
+    def progress(self, fraction: float, note: str = "") -> Writing:
+        """Say how far the job has come; everybody who follows it sees that.
+
+        It is written down within half a second; of several in that time the last one counts. `await` it in `async def`
+        handlers; it waits for nothing.
+
+        Args:
+            fraction: from 0 to 1.
+            note: for people; what is more than 500 characters is cut off.
+
+        Raises:
+            InvalidInput: `fraction` is no such number.
+        """
+        self._writer.jot(self._mark(progress=Progress(_fraction(fraction), _fit(str(note))[:MAX_NOTE])))
+        return Writing()
+
+    def checkpoint(self, data: Any) -> Writing:
+        """Leave something for the next attempt of this job, which reads it as `restored`; it replaces what was left.
+
+        `await` it in `async def` handlers; elsewhere it returns when it is written down.
+
+        Args:
+            data: what JSON can carry; at most 64 KiB of it.
+
+        Raises:
+            InvalidInput: it cannot be written as JSON, or is too large.
+            Stopped: the job is no longer this worker's, so nothing was written.
+        """
+        return self._writer.write(self._mark(checkpoint=_packed("a checkpoint", data, MAX_CHECKPOINT)))
+
+    def emit(self, *items: Any) -> Writing:
+        """Send partial results to whoever follows the job, in order; they are kept with its record, the newest 1,000.
+
+        `await` it in `async def` handlers; elsewhere it returns when they are written down.
+
+        Args:
+            items: what JSON can carry; at most 16 KiB each.
+
+        Raises:
+            InvalidInput: one cannot be written as JSON, or is too large; none was sent.
+            Stopped: the job is no longer this worker's, so nothing was sent.
+        """
+        return self._writer.write(
+            self._mark(items=tuple(_packed("an item", item, MAX_ITEM) for item in items))
+        )
+
+    @property
+    def restored(self) -> Any:
+        """What an earlier attempt has left by `checkpoint`, as JSON has it; None if none has left anything."""
+        data = self._lease.checkpoint
+        return None if data is None else msgspec.json.decode(data)
+
+    # -- asking --------------------------------------------------------------------------------------------
+
+    def ask(
+        self,
+        message: str,
+        *,
+        schema: type[T] = str,  # type: ignore[assignment]  # T is str then
+        timeout: float = ASK_FOR,
+        secret: bool = False,
+        default: T | UnsetType = UNSET,
+        on_expiry: OnExpiry | None = None,
+        name: str = "",
+    ) -> Coroutine[Any, Any, T]:
+        """Ask a person, and go on with the answer, in the same coroutine with all that it has open.
+
+        Only in `async def` handlers. While it waits the job is `asking`: it needs no slot, its lease is kept, its
+        `timeout` stands still, and its deadline does not.
+
+        Args:
+            message: what to ask; at most 2,000 characters.
+            schema: what the answer is: `str`, `int`, `float`, `bool`, an enum, a `Literal`, or a dataclass or msgspec
+                Struct of these.
+            timeout: seconds for which the question is open.
+            secret: the answer is shown and logged nowhere, and deleted once it was read.
+            default: what to go on with if nobody answers in time.
+            on_expiry: what happens then: "fail" raises `QuestionExpired`, "default" returns the default, "decline"
+                raises `QuestionDeclined`. Usually "fail", or "default" if there is one.
+            name: for programs that answer.
+
+        Raises:
+            QuestionExpired: nobody answered in time.
+            QuestionDeclined: somebody would not answer.
+            InvalidOption: an option is wrong.
+            NotRunning: this handler cannot wait, or asks already.
+        """
+        asked = asking.question(
+            self._lease, message, schema, timeout, secret, default, on_expiry, name, self._wall()
+        )
+        return asking.typed(self._writer.ask(self._lease, asked), schema)
+
+    @property
+    def previous_answer(self) -> PreviousAnswer | None:
+        """The answer to what an earlier attempt had asked, if it came when that attempt was dead already."""
+        return self._before
+
+    async def look_back(self) -> None:
+        """See whether the question of an earlier start was answered; for the worker, before the handler begins."""
+        answered = await self._writer.look_back(self._lease)
+        if answered is not None and answered.state == "answered":
+            self._before = PreviousAnswer(answered.message, answered.name, answered.data)
+
+    @property
+    def _writer(self) -> Scribe:
+        if self._scribe is None:
+            raise NotRunning("this context belongs to no worker, so nothing can be written down")
+        return self._scribe
+
+    def _mark(self, **fields: Any) -> Mark:
+        return Mark(self._lease.id, self._lease.starts, **fields)
+
+    # -- ending --------------------------------------------------------------------------------------------
+
     @property
     def parent_id(self) -> str:
         """The id of the job whose follow-up this one is, a UUID as text; empty if it is none."""
@@ -154,3 +285,22 @@ class Context:
     def stop(self) -> None:
         """Ask the handler to end; for the worker."""
         self._stop.set()
+
+
+def _fraction(value: Any) -> float:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0 <= value <= 1:
+        raise InvalidInput(f"progress is a number from 0 to 1, not {shown(value)}", field="fraction")
+    return float(value)
+
+
+def _packed(what: str, value: Any, limit: int) -> bytes:
+    try:
+        return DEFAULT.encode(value, limit)
+    except Misfit as misfit:
+        raise InvalidInput(misfit.of(what)) from None
+
+
+def _fit(text: str) -> str:
+    # Lone surrogates cannot be written as UTF-8 and NUL ends a text in SQL.
+    return text.encode("utf-8", "backslashreplace").decode().replace("\x00", "\\x00")

@@ -18,8 +18,8 @@ class Run:
     """One start of one job in this process, from its lease until its outcome is recorded."""
 
     __slots__ = (
-        "began", "bucket", "context", "doom", "due", "ended", "entered", "error", "follow_ups", "handle", "lease",
-        "packed", "place", "raised", "seat", "settled", "since", "slot", "task", "why",
+        "away", "began", "bucket", "context", "doom", "due", "ended", "ends", "entered", "error", "follow_ups",
+        "handle", "lease", "packed", "place", "raised", "rest", "seat", "settled", "since", "slot", "task", "why",
     )  # fmt: skip
 
     def __init__(self, lease: Lease, task: TaskDef | None, since: float) -> None:
@@ -30,7 +30,10 @@ class Run:
         self.slot = -1
         self.place = -1
         self.bucket = -1
-        self.due = float("inf")
+        self.due = self.ends = float("inf")
+        # While it asks: without a slot, and with so much of its time limit left.
+        self.away = False
+        self.rest: float | None = None
         self.ended = 0.0
         self.entered = False
         self.settled = False

@@ -7,11 +7,14 @@ replaced when it has died, has run its number of jobs, or holds too much memory 
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
+
+from msgspec import UNSET
 
 from noria import aio, ids
 from noria.aio import Guard
@@ -21,7 +24,8 @@ from noria.model.job import Lease
 from noria.model.outcome import Failure
 from noria.worker.process import Process
 from noria.worker.raised import Raised
-from noria.worker.wire import Begin, Broken, FromProcess, Halt, Hello, Ready, Returned, Threw
+from noria.worker.scribe import LoopScribe
+from noria.worker.wire import Begin, Broken, FromProcess, Halt, Hello, Noted, Ready, Returned, Threw, Wrote
 
 log = logging.getLogger("noria.worker")
 
@@ -67,6 +71,10 @@ class Processes(Protocol):
 
     async def open(self) -> None:
         """See that the application can be imported; raises `ConfigError` if it cannot."""
+        ...
+
+    def write_by(self, scribe: LoopScribe) -> None:
+        """From now on what handlers have written down in mid-run is written by this one."""
         ...
 
     def submit(self, lease: Lease, begun: Callable[[], None], done: Callable[[Told], None]) -> Seat:
@@ -151,6 +159,7 @@ class ProcessPool:
         self._memory_limit = memory_limit
         self._processes: dict[Process, _State] = {}
         self._waiting: deque[_Seat] = deque()
+        self._scribe: LoopScribe | None = None
         self._again: asyncio.TimerHandle | None = None
         self._pause = 0.0
         self._broken = ""
@@ -175,6 +184,9 @@ class ProcessPool:
             self._broken = f"it has not imported the application within {FIRST_IMPORT:g} s"
         if self._broken:
             raise ConfigError(f'a process for tasks with executor="process" cannot work: {self._broken}')
+
+    def write_by(self, scribe: LoopScribe) -> None:
+        self._scribe = scribe
 
     def submit(self, lease: Lease, begun: Callable[[], None], done: Callable[[Told], None]) -> Seat:
         seat = _Seat(self, lease, begun, done)
@@ -263,6 +275,18 @@ class ProcessPool:
                 self._failed(f"{words.message}\n{words.traceback}".rstrip())
             case Returned() | Threw():
                 self._ended(process, state, words)
+            case Wrote() if state.seat is not None and _is_of(words, state.seat.lease):
+                self._write(process, words)
+
+    def _write(self, process: Process, words: Wrote) -> None:
+        if self._scribe is None or words.mark.flaw or words.mark.docs or words.mark.asks is not UNSET:
+            process.kill("it wrote down what it cannot")
+        elif words.number == 0:
+            self._scribe.jot(words.mark)
+        else:
+            done: concurrent.futures.Future[None] = concurrent.futures.Future()
+            done.add_done_callback(lambda told: process.say(_noted(words.number, told.exception())))
+            self._scribe.tell(words.mark, done)
 
     def _ended(self, process: Process, state: _State, told: Told) -> None:
         seat, state.seat = state.seat, None
@@ -299,6 +323,14 @@ class ProcessPool:
             self._failed(evidence.cause.replace("which ran this job, ", "which imported the application, "))
         if self._open:
             self._assign()
+
+
+def _is_of(words: Wrote, lease: Lease) -> bool:
+    return (words.mark.id, words.mark.starts) == (lease.id, lease.starts)
+
+
+def _noted(number: int, error: BaseException | None) -> Noted:
+    return Noted(number, "" if error is None else str(error) or type(error).__name__)
 
 
 def _others(count: int) -> str:

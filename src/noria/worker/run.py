@@ -18,22 +18,23 @@ from noria.ids import Id
 from noria.model import outcome as ends
 from noria.model.backoff import Chance
 from noria.model.job import Lease
-from noria.model.limits import MAX_DELAY
 from noria.model.outcome import End, Outcome
 from noria.model.settlement import Settlement
 from noria.model.task import Arguments, Executor, TaskDef
+from noria.worker.allowance import Allowance
 from noria.worker.call import call, pack, surrounded, with_context
 from noria.worker.context import Context
 from noria.worker.errand import Errand
 from noria.worker.held import Run, label
 from noria.worker.journal import Journal
 from noria.worker.judge import Doom, after_doom, after_raised, deadline_passed
+from noria.worker.leave import Slots
 from noria.worker.processes import Processes, Seat, Told
 from noria.worker.raised import raised, refused
 from noria.worker.ready import Launched
 from noria.worker.threads import Threads
-from noria.worker.wheel import TICK, Wheel
 from noria.worker.wire import Returned
+from noria.worker.writing import Scribe
 
 log = logging.getLogger("noria.worker")
 
@@ -55,6 +56,7 @@ class Runner:
         settle: takes the settlement of each start.
         freed: called when a slot has become free.
         chance: for the jitter of backoffs.
+        scribe: makes the writes of handlers in mid-run.
         guarded: wraps what the loop calls, so that a fault in it ends the worker and is not only logged.
     """
 
@@ -71,6 +73,7 @@ class Runner:
         settle: Callable[[Settlement], None],
         freed: Callable[[], None],
         guarded: Guard,
+        scribe: Scribe | None = None,
     ) -> None:
         self.loop = loop
         self._tasks = tasks
@@ -80,12 +83,13 @@ class Runner:
         self._chance = chance
         self._settle = settle
         self._freed = freed
+        self._scribe = scribe
         self._base = contextvars.copy_context()
-        self._wheel: Wheel[Run] = Wheel(loop, guarded("time limits", self._expired))
+        self.time = Allowance(loop, clock, guarded("time limits", self._expired))
         self._finish = guarded("run", self._ended)
         self._finish_apart = guarded("run", self._ended_apart)
-        self._slots = list(range(sum(slots.values())))
-        self.free = dict(slots)
+        self.slots = Slots(slots, freed)
+        self.free = self.slots.free
         self.held: dict[Id, Run] = {}
         self.launched = Launched()
         self.strays: dict[Run, float] = {}
@@ -123,7 +127,7 @@ class Runner:
         """Begin a run; the caller has seen that a slot of its kind is free and the task is known."""
         task = run.task
         assert task is not None
-        limit = self._limit(run, task)
+        limit = self.time.of(run, task)
         if limit is not None and limit <= 0:
             self._record(run, deadline_passed())
         elif task.executor == "process":
@@ -140,7 +144,7 @@ class Runner:
         self._occupy(run, task)
         self._begin(run, limit)
         if task.takes_context:
-            run.context = Context(run.lease, self.state, self._clock.wall)
+            run.context = Context(run.lease, self.state, self._clock.wall, self._scribe)
         if task.executor == "async":
             self.launched.add(run)
             run.handle = aio.launch(self.loop, self._attempt(run, task, arguments), self._base.copy())
@@ -156,32 +160,17 @@ class Runner:
         self._occupy(run, task)
         run.seat = self._processes.submit(
             run.lease,
-            lambda: self._begin(run, self._limit(run, task)),
+            lambda: self._begin(run, self.time.of(run, task)),
             lambda told: self._finish_apart(run, told),
         )
 
-    def _limit(self, run: Run, task: TaskDef) -> float | None:
-        """Seconds that the run may take; none are left if its deadline is past."""
-        lease = run.lease
-        limit = task.timeout if lease.extras.timeout is None else lease.extras.timeout
-        if limit is not None:
-            # What a producer of another kind has stored may be any number.
-            limit = max(TICK, min(limit, MAX_DELAY))
-        if lease.deadline is None:
-            return limit
-        left = lease.deadline - self._clock.wall()
-        return left if limit is None else min(limit, left)
-
     def _occupy(self, run: Run, task: TaskDef) -> None:
-        self.free[task.executor] -= 1
+        self.slots.take(run, task.executor)
         self.suspects += run.lease.tally.suspect
-        run.slot = self._slots.pop()
 
     def _begin(self, run: Run, limit: float | None) -> None:
         """The handler is about to take its first step: its time runs, and its start counts."""
-        if limit is not None:
-            run.bucket = self._wheel.add(self.loop.time() + limit, run)
-            run.due = self._clock.monotonic() + limit
+        self.time.begin(run, limit)
         run.began = self._clock.wall()
         if self._journal is not None and self._places:
             run.place = self._places.pop()
@@ -207,6 +196,8 @@ class Runner:
         if not self._enter(run):
             return self._finish(run)
         try:
+            if run.lease.asked and run.context is not None:
+                await run.context.look_back()
             args, kwargs = with_context(run.context, arguments)
             run.packed = pack(task, await task.handler(*args, **kwargs))
         except BaseException as error:  # noqa: BLE001 - even SystemExit is data about the job
@@ -246,12 +237,10 @@ class Runner:
         """The handler has ended: free its slot, and say how, unless that was said before."""
         task = run.task
         assert task is not None
-        self._slots.append(run.slot)
-        self.free[task.executor] += 1
+        self.slots.give_back(run, task.executor)
         self.suspects -= run.lease.tally.suspect
         self.finished[task.executor] += 1
-        if run.bucket >= 0:
-            self._wheel.remove(run.bucket, run)
+        self.time.end(run)
         if run.doom is None and run.ended > run.due:
             # It has blocked the loop, or another has: nobody could tell it to end.
             run.doom = self._too_late(run)
@@ -326,8 +315,7 @@ class Runner:
             run.error = asyncio.CancelledError()
             self._ended(run)
         else:
-            self._wheel.remove(run.bucket, run)
-            run.bucket = self._wheel.add(self.loop.time() + OVERRUN, run)
+            self.time.grant(run, OVERRUN)
 
     def _end_apart(self, run: Run, seat: Seat, told: bool) -> None:
         """A process is asked first if its handler could notice, and killed if it does not end."""
@@ -335,8 +323,7 @@ class Runner:
             seat.kill("its job had to end")
         elif not told:
             seat.halt()
-            self._wheel.remove(run.bucket, run)
-            run.bucket = self._wheel.add(self.loop.time() + LAST_CHANCE, run)
+            self.time.grant(run, LAST_CHANCE)
 
     def _overran(self, run: Run) -> None:
         if run.seat is None:
@@ -383,4 +370,4 @@ class Runner:
     def close(self) -> None:
         """No time limit fires any more, and nothing waits for threads."""
         self.closed = True
-        self._wheel.close()
+        self.time.close()

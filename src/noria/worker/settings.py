@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Final
 
 from noria.errors import InvalidOption, shown
-from noria.model.limits import BEAT, GRACE, MIB, POLL, TTL
+from noria.model.limits import BEAT, GRACE, MAX_ASKING, MIB, POLL, TTL
 from noria.model.names import check_name
 from noria.model.queue import check_weights
 
@@ -33,6 +33,8 @@ class WorkerSettings:
         concurrency: `async def` jobs that run at once.
         threads: `def` jobs that run at once.
         process_slots: jobs of `executor="process"` that run at once, each in a process of its own.
+        max_asking: jobs that wait for the answer of a person at once, beside those that run; further ones wait in
+            their slots until they may ask.
         process_job_limit: jobs after which such a process is replaced; 0: never.
         process_memory_limit: bytes of memory above which such a process is replaced once its job has ended;
             0: never.
@@ -58,6 +60,7 @@ class WorkerSettings:
     concurrency: int = 100
     threads: int = field(default_factory=_threads)
     process_slots: int = field(default_factory=_cores)
+    max_asking: int = MAX_ASKING
     process_job_limit: int = 0
     process_memory_limit: int = 0
     memory_limit: int = 0
@@ -80,6 +83,10 @@ class WorkerSettings:
         if self.concurrency < 1:
             raise InvalidOption(
                 f"concurrency must be 1 or more, not {shown(self.concurrency)}", field="concurrency"
+            )
+        if self.max_asking < 1:
+            raise InvalidOption(
+                f"max_asking must be 1 or more, not {shown(self.max_asking)}", field="max_asking"
             )
         for name in ("threads", "process_slots", "process_job_limit", "process_memory_limit", "memory_limit"):
             if getattr(self, name) < 0:

@@ -16,6 +16,7 @@ from msgspec import Struct
 from noria.ids import Id
 from noria.model.job import Lease, NewJob
 from noria.model.limits import MIB
+from noria.model.mark import Mark
 from noria.worker.raised import Raised
 
 MAX_FRAME: Final = 4 * MIB
@@ -68,6 +69,20 @@ class Halt(Struct, frozen=True, tag=True):
     starts: int
 
 
+class Noted(Struct, frozen=True, tag=True):
+    """A mark of the job that runs was recorded, or refused: then `refused` says why. `number`: which one."""
+
+    number: int
+    refused: str = ""
+
+
+class Wrote(Struct, frozen=True, tag=True):
+    """The handler has something written down; `number` is 0 if it does not wait for that."""
+
+    number: int
+    mark: Mark
+
+
 class Ready(Struct, frozen=True, tag=True):
     """The application is imported; jobs may come."""
 
@@ -105,8 +120,8 @@ class Logged(Struct, frozen=True, tag=True):
     traceback: str
 
 
-FromWorker = Hello | Begin | Halt
-FromProcess = Ready | Broken | Returned | Threw | Logged
+FromWorker = Hello | Begin | Halt | Noted
+FromProcess = Ready | Broken | Returned | Threw | Logged | Wrote
 
 T = TypeVar("T")
 

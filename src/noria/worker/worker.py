@@ -19,13 +19,13 @@ from noria.model.schedule import Schedule
 from noria.model.settlement import Settlement
 from noria.model.task import Executor, TaskDef
 from noria.model.wording import shares
-from noria.worker import memory
 from noria.worker.drain import CLEAN_UP, Exit, finish
 from noria.worker.ending import Ending, WorkerFault
 from noria.worker.feed import Feed
 from noria.worker.held import Run
 from noria.worker.journal import Journal
 from noria.worker.keeper import Beat, StandIn
+from noria.worker.midrun import Midrun
 from noria.worker.orders import Listener, cancel
 from noria.worker.outside import Outside
 from noria.worker.processes import Processes
@@ -36,6 +36,7 @@ from noria.worker.settle import Settler
 from noria.worker.sweep import Sweeper
 from noria.worker.tenure import NONE, Tenure, card_of
 from noria.worker.timer import Timer
+from noria.worker.vitals import vitals_of
 from noria.worker.watchdog import Watchdog, culprit
 
 log = logging.getLogger("noria.worker")
@@ -83,7 +84,7 @@ class Worker:
         self._backend, self._tasks = backend, tasks
         self._settings = settings
         self._outside = outside
-        self._lifespan = lifespan
+        self._lifespan: Lifespan = lifespan or contextlib.nullcontext
         self._observer = observer
         self._replacing = False
         self._done = NONE
@@ -97,6 +98,7 @@ class Worker:
         self._pool = outside.threads(self._loop, Breather.of(self._loop))
         self._processes = self._make_processes()
         self._settler = self._make_settler()
+        self._midrun = self._make_midrun()
         self._runner = self._make_runner()
         self._feed = self._make_feed()
         self._beat = self._make_beat()
@@ -122,7 +124,7 @@ class Worker:
         if not self.ending.begin():
             return Exit.CLEAN  # the application was left before this began
         try:
-            async with self._resources() as state:
+            async with self._lifespan() as state:
                 self._runner.state = state
                 await self._sweeper.bury()
                 if self._processes is not None:
@@ -167,13 +169,11 @@ class Worker:
         self.leaving(why)
         self.ending.stop.set()  # who asks it to drain as well does not mean to hasten it
 
-    def _resources(self) -> AbstractAsyncContextManager[Any]:
-        return self._lifespan() if self._lifespan is not None else contextlib.nullcontext()
-
     def _start_parts(self) -> None:
         self._crew.start("settle", self._settler.run())
-        for name, part in {**self._beat.parts(), **self._feed.parts(), **self._timer.parts()}.items():
-            self._crew.start(name, part)
+        for each in (self._midrun, self._beat, self._feed, self._timer):
+            for name, part in each.parts().items():
+                self._crew.start(name, part)
         self._crew.start("sweep", self._sweeper.run())
         self._crew.start("watchdog", self._make_watchdog().run())
         if self._stand_in is not None:
@@ -182,6 +182,7 @@ class Worker:
     async def _close_parts(self) -> None:
         if self._stand_in is not None:
             self._stand_in.close()
+        self._midrun.close()
         late = await self._crew.aclose(_CLOSING)
         if late:
             log.error("these parts did not end: %s", ", ".join(late))
@@ -211,11 +212,16 @@ class Worker:
 
     @property
     def _places(self) -> int:
-        """Starts whose outcomes are open, at most: those that run, that wait, that are on their way, and held ready."""
-        return sum(self._slots.values()) + self._unsettled + 2 * MAX_BATCH
+        """Starts whose outcomes are open, at most: those that run, ask, wait, are on their way, and held ready."""
+        return sum(self._slots.values()) + self._settings.max_asking + self._unsettled + 2 * MAX_BATCH
 
     def _make_settler(self) -> Settler:
         return Settler(self._backend, self._unsettled, self._recorded, self._chance)
+
+    def _make_midrun(self) -> Midrun:
+        midrun = Midrun(self._loop, self._backend, self._outside, self._settings.max_asking, self._chance)
+        midrun.connect(self._settler.add, lambda: self._beat.hurry(), lambda: self._runner, self._processes)
+        return midrun
 
     def _make_runner(self) -> Runner:
         return self.runner_class(
@@ -226,9 +232,10 @@ class Worker:
             processes=self._processes,
             clock=self._outside.clock,
             chance=self._chance.random,
-            settle=self._settler.add,
+            settle=self._midrun.settle,
             freed=lambda: self._feed.freed(),
             guarded=self._crew.guarded,
+            scribe=self._midrun.scribe,
         )
 
     def _make_feed(self) -> Feed:
@@ -311,6 +318,7 @@ class Worker:
         self._runner.keep(journal, self._places)
         self._beat.session = session
         self._settler.reset(session)
+        self._midrun.reset(session)
         self._feed.reset(session)
 
     def _obey(self, session: SessionId, orders: Orders) -> None:
@@ -323,6 +331,7 @@ class Worker:
         for order in orders.cancels:
             cancel(order.fence, order.note, self._runner, self._feed)
         self._feed.rest(orders.command is not None)
+        self._midrun.hurry()
         # Asked again, a drain would not wait: an order is repeated with each renewal.
         if orders.command == "stop" and not self.ending.stop.is_set():
             self.drain()
@@ -336,6 +345,7 @@ class Worker:
         self._tenure.lose()
         self._feed.reset(NONE)
         self._settler.reset(NONE)
+        self._midrun.reset(NONE)
         self._runner.lose()
         self._crew.start("reopen", self._tenure.reopen(self.ending.stop))
 
@@ -366,18 +376,8 @@ class Worker:
             self._loop.call_soon_threadsafe(self.ending.fail, "the stand-in", error)
 
     def _vitals(self) -> Vitals:
-        free = self._runner.free
-        return Vitals(
-            running=sum(self._slots.values()) - sum(free.values()),
-            buffered=self._feed.buffered,
-            unsettled=self._settler.unsettled,
-            settled=self._settler.settled,
-            lag=self._beat.pulse.lag,
-            memory=memory.resident(),
-            busy={kind: size - free[kind] for kind, size in self._slots.items()},
-            load=self._outside.load(),
-            state="stopping" if self.ending.stop.is_set() else "quiet" if self._feed.resting else "active",
-        )
+        lag, load, stopping = self._beat.pulse.lag, self._outside.load(), self.ending.stop.is_set()
+        return vitals_of(self._slots, self._runner.free, self._feed, self._settler, lag, load, stopping)
 
     # -- the end -------------------------------------------------------------------------------------------
 
@@ -391,7 +391,7 @@ class Worker:
             raise self.ending.fault
         kept = last_words(self._settings.grace)
         clean = await finish(self._runner, self.ending.hasten, self._settings.grace - kept)
-        if not await self._settler.flushed(kept):
+        if not (await self._midrun.flushed(kept / 2) and await self._settler.flushed(kept)):
             clean = False
             log.error("the backend did not record the last outcomes; their jobs run again")
         await self._tenure.close()

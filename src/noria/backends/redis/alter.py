@@ -10,7 +10,7 @@ from msgspec import structs
 
 from noria.backends.contract import Altered, Change
 from noria.backends.lives import parts_of
-from noria.backends.redis import again, waiting, writes
+from noria.backends.redis import again, notes, waiting, writes
 from noria.backends.redis.answers import Answer, Case, asked, changed
 from noria.backends.redis.call import Call, Steps
 from noria.backends.redis.heads import ERASED
@@ -57,6 +57,14 @@ class Alter(Call):
             decided = {row.id: self._decide(row, records.get(row.id), now, settings) for row in rows}
             told |= {id: answer.altered for id, answer in decided.items()}
             left = yield from self._write(decided, rows, told)
+        if self.change.kind == "erase" and (
+            gone := [id for id, each in told.items() if each.status == "done"]
+        ):
+            yield notes.drop(gone)
+        if any(each.state is State.RUNNING for each in told.values()):
+            (answer,) = yield [notes.ASKING]
+            for id in notes.askers(answer) & told.keys():
+                told[id] = Altered(told[id].status, State.ASKING)
         return [told[id] for id in self.ids]
 
     def _read(self, rows: Sequence[Seen]) -> Steps:

@@ -19,9 +19,9 @@ OLDEST: Final = (7, 0)
 # fmt: off
 COMMANDS: Final = (
     "DEL", "EXISTS", "GET", "HDEL", "HEXISTS", "HGET", "HGETALL", "HINCRBY", "HKEYS", "HMGET", "HSET",
-    "HSTRLEN", "INCR", "INFO", "PUBLISH", "SADD", "SET", "SISMEMBER", "SMEMBERS", "SREM", "SUBSCRIBE",
-    "TIME", "TYPE", "UNSUBSCRIBE", "ZADD", "ZCARD", "ZCOUNT", "ZINCRBY", "ZRANGE", "ZRANGEBYLEX",
-    "ZRANGEBYSCORE", "ZRANK", "ZREM", "ZREVRANGE", "ZREVRANGEBYLEX", "ZSCORE",
+    "HSTRLEN", "INCR", "INFO", "LLEN", "LRANGE", "LTRIM", "PUBLISH", "RPUSH", "SADD", "SET", "SISMEMBER",
+    "SMEMBERS", "SREM", "SUBSCRIBE", "TIME", "TYPE", "UNSUBSCRIBE", "ZADD", "ZCARD", "ZCOUNT", "ZINCRBY",
+    "ZRANGE", "ZRANGEBYLEX", "ZRANGEBYSCORE", "ZRANK", "ZREM", "ZREVRANGE", "ZREVRANGEBYLEX", "ZSCORE",
 )
 # fmt: on
 """What scripts and calls do to keys and channels of the namespace; a test compares."""

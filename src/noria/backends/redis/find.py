@@ -15,7 +15,6 @@ from noria.backends.redis.sources import source_of
 from noria.clock import Clock
 from noria.ids import Id
 from noria.model.limits import MAX_BATCH, MAX_LISTED
-from noria.model.state import State
 
 WINDOWS: Final = (1_000, 4_000, *[5_000] * 19)
 """Rows that a page looks at before it gives up, in portions: most pages are full after the first."""
@@ -101,7 +100,7 @@ class Tally(Call):
         yield from search.look(settings, most + 1)
         capped = len(search.found) > most
         found = search.found[:most]
-        numbers = Counter((row.head.task, State(row.head.state)) for row in found)
+        numbers = Counter((row.head.task, row.state) for row in found)
         kin = [Kin(task, state, n) for (task, state), n in numbers.items()]
         kin.sort(key=lambda each: (-each.n, each.task, each.state))
         return Tallied(len(found), capped, search.limited and not capped, kin)

@@ -39,7 +39,7 @@ def _fields(query: Query) -> list[Test]:
     tests: list[Test] = []
     if query.states:
         states = frozenset(map(int, query.states))
-        tests.append(lambda row: row.head.state in states)
+        tests.append(lambda row: row.state in states)
     for names, field in ((query.tasks, _task), (query.queues, _queue), (query.workers, _worker)):
         if names:
             tests.append(_any_of(names, field))

@@ -14,6 +14,8 @@ from noria.backends.redis.answers import past_of
 from noria.backends.redis.call import Call, Request, Steps
 from noria.backends.redis.cards import read_card
 from noria.backends.redis.heads import NEVER, Head, unpack
+from noria.backends.redis.notes import Note
+from noria.backends.redis.notes import unpack as unpack_note
 from noria.backends.redis.settings import PORTION, Settings
 from noria.backends.redis.writes import portions
 from noria.ids import Id
@@ -32,7 +34,7 @@ class Asked(Struct):
     asked: int | None = None
 
 
-_WIDTH: Final = 9
+_WIDTH: Final = 10
 _decode_failure = msgspec.json.Decoder(Failure).decode
 _decode_asked = msgspec.json.Decoder(Asked).decode
 _decode_log = msgspec.json.Decoder(tuple[Start, ...]).decode
@@ -51,6 +53,18 @@ class Row(Struct):
     log: bytes | None
     change: bytes | None
     linked: bytes | None
+    packed_note: bytes | None
+
+    @property
+    def note(self) -> Note | None:
+        """What its starts have written down."""
+        return None if self.packed_note is None else unpack_note(self.packed_note)
+
+    @property
+    def state(self) -> State:
+        """Where it stands: those that ask are stored as running."""
+        note = None if self.head.state != State.RUNNING else self.note
+        return State.ASKING if note is not None and note.asked_by(self.head) else State(self.head.state)
 
     @property
     def cancelling_since(self) -> float | None:
@@ -117,15 +131,15 @@ def read_listed(ids: Sequence[Id], parts: Parts) -> Steps:
 
 def record(row: Row, parts: Parts) -> Record:
     """A row as a record."""
-    head = row.head
+    head, note = row.head, row.note
     codec, extras = read_card(row.card)
     result_codec, found, result = (row.result or b"json").partition(b"\0")
     return Record(
         id=row.id,
         task=head.task,
         queue=head.queue,
-        state=State(head.state),
-        version=head.version,
+        state=row.state,
+        version=head.version + (0 if note is None else note.version),
         dead=bool(head.dead),
         priority=head.priority,
         created=head.created / 1000,
@@ -151,6 +165,9 @@ def record(row: Row, parts: Parts) -> Record:
         past=read_past(past_of(row.change) or None) if Parts.LOG in parts else (),
         cancelling_since=row.cancelling_since,
         linked=_ids(row.linked or b""),
+        progress=None if note is None else note.progress_of(head),
+        question="" if note is None else note.asked_by(head),
+        items=0 if note is None else note.emitted,
     )
 
 

@@ -50,7 +50,9 @@ def _few(states: frozenset[State]) -> Steps:
     """The ids of jobs that have not ended, or None if there are too many."""
     if not states:
         return []
-    (ids,) = yield [Request("live", ["".join(f"{state:d} " for state in sorted(states)), FEW])]
+    # Those that ask are stored as running.
+    stored = {State.RUNNING if state is State.ASKING else state for state in states}
+    (ids,) = yield [Request("live", ["".join(f"{state:d} " for state in sorted(stored)), FEW])]
     return ids
 
 

@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+from msgspec.structs import replace
+
 from noria.backends import docs as docs_of
 from noria.backends.bells import Bell, Bells, Haul
 from noria.backends.bus import Listener
@@ -27,6 +29,7 @@ from noria.backends.contract import (
     Flow,
     Hint,
     Limit,
+    Mark,
     Member,
     Orders,
     Overdue,
@@ -38,6 +41,7 @@ from noria.backends.contract import (
     QueueRef,
     Resume,
     Steered,
+    Stream,
     Swept,
     Tallied,
     Verdict,
@@ -46,6 +50,7 @@ from noria.backends.contract import (
     Want,
     WorkerCard,
 )
+from noria.backends.marks import check as check_marks
 from noria.backends.redis import board, sessions
 from noria.backends.redis.ahead import Ahead
 from noria.backends.redis.alter import Alter
@@ -61,6 +66,7 @@ from noria.backends.redis.flow import Series, Totals
 from noria.backends.redis.keeper import RedisKeeper
 from noria.backends.redis.lease import Take
 from noria.backends.redis.link import Link
+from noria.backends.redis.notes import Emitted, ReadLeft, WriteMarks
 from noria.backends.redis.push import Push
 from noria.backends.redis.records import Get, Watch
 from noria.backends.redis.say import Say
@@ -170,6 +176,8 @@ class RedisStore:
         haul: Haul = await desk.ask(call)
         poll, due = self._settings.poll, haul.batch.next_due
         bell.looked(haul, self._clock.monotonic() + (poll if due is None else min(due, poll)))
+        if any(lease.starts > 1 for lease in haul.batch.leases):
+            return replace(haul.batch, leases=await self._ask(ReadLeft(haul.batch.leases)))
         return haul.batch
 
     async def recall(self, session: SessionId, known: Collection[Fence]) -> int:
@@ -178,6 +186,11 @@ class RedisStore:
 
     async def settle(self, session: SessionId, ends: Sequence[Settlement]) -> list[Verdict]:
         verdicts: list[Verdict] = await self._ask(Settle(session, ends))
+        return verdicts
+
+    async def mark(self, session: SessionId, marks: Sequence[Mark]) -> list[Verdict]:
+        check_marks(marks)
+        verdicts: list[Verdict] = await self._ask(WriteMarks(session, marks))
         return verdicts
 
     async def sweep(self, limit: int) -> Swept:
@@ -232,6 +245,10 @@ class RedisStore:
         else:
             records = await self._ask(Watch(ids, parts, watch))
         return records
+
+    async def emitted(self, id: Id, start: int = 0, limit: int = 100) -> Stream | None:
+        stream: Stream | None = await self._ask(Emitted(id, start, limit))
+        return stream
 
     async def find(
         self,

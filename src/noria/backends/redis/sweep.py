@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from noria.backends.contract import Swept
-from noria.backends.redis import passage, writes
+from noria.backends.redis import notes, passage, writes
 from noria.backends.redis.call import Call, Request, Steps
 from noria.backends.redis.flow import KEPT, LEEWAY
 from noria.backends.redis.sessions import give_back
@@ -26,9 +26,10 @@ class Sweep(Call):
     def steps(self, settings: Settings) -> Steps:
         """Move what time has moved, at most `limit` rows of each kind."""
         limit = max(1, min(self.limit, MAX_BATCH))
-        moved, look = yield [
+        moved, look, _ = yield [
             Request("sweep", [limit, *passage.words(settings)]),
             _prune(limit, settings),
+            notes.prune(limit),
         ]
         (promoted, expired), pruned = moved, look[0]
         owing, parked = look[2].split(), look[3]

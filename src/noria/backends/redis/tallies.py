@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from noria.backends.contract import Counts, QueueCounts, WorkerLine
+from noria.backends.redis import notes
 from noria.backends.redis.call import Call, Request, Steps
 from noria.backends.redis.fleet import Line, lines
 from noria.backends.redis.settings import Settings
@@ -23,7 +24,11 @@ class Count(Call):
 
     def steps(self, settings: Settings) -> Steps:
         """Jobs by queue and state, live workers, and how many records were erased."""
-        (moment, flat, pauses, ready, limits), fleet = yield [Request("counts", []), Request("fleet", [])]
+        (moment, flat, pauses, ready, limits), fleet, askers = yield [
+            Request("counts", []),
+            Request("fleet", []),
+            notes.ASKING,
+        ]
         now = int(moment)
         states: dict[str, dict[State, int]] = defaultdict(dict)
         numbers: dict[str, dict[str, int]] = defaultdict(dict)
@@ -35,6 +40,12 @@ class Count(Call):
                 states[queue][State(int(word))] = int(n)
             else:
                 numbers[word][queue] = int(n)
+        for asked_in, asking in notes.queues_of_askers(askers).items():
+            # They are counted as running; these were counted a moment before.
+            there = states[asked_in].pop(State.RUNNING, 0)
+            asking = min(asking, there)
+            told = {State.RUNNING: there - asking, State.ASKING: asking}
+            states[asked_in] |= {state: m for state, m in told.items() if m}
         oldest = {queue.decode(): max(0, now - int(due)) / 1000 for queue, due in _pairs(ready)}
         held = {queue.decode(): read_pause(pause, now) for queue, pause in _pairs(pauses)}
         paused = {queue: pause for queue, pause in held.items() if pause is not None}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from noria.backends.contract import Altered, Change
-from noria.backends.sql import again, blobs, waiting
+from noria.backends.sql import again, blobs, marks, waiting
 from noria.backends.sql.answers import Answers, asked, changed, done, refused
 from noria.backends.sql.call import Call
 from noria.backends.sql.passage import finish
@@ -44,7 +44,12 @@ class Alter(Call):
         """Change jobs by the table of states; a repeat gives the same answer."""
         found = decode(work.row("alter_look", encode([id.hex() for id in self.ids]))[0], list[Altering])
         answers = _KINDS[self.change.kind](work, found, self.change)
-        return [answers.get(row.id, _MISSING) for row in found]
+        return [_told(row, answers.get(row.id, _MISSING)) for row in found]
+
+
+def _told(row: Altering, answer: Altered) -> Altered:
+    """A job that asks is stored as running."""
+    return Altered(answer.status, State.ASKING) if row.asks and answer.state is State.RUNNING else answer
 
 
 def _cancel(work: Transaction, rows: Sequence[Altering], change: Change) -> Answers:
@@ -106,6 +111,7 @@ def _erase(work: Transaction, rows: Sequence[Altering], change: Change) -> Answe
             answers[row.id] = refused(row)
     if gone:
         blobs.drop(work, list(gone), bodies=True)
+        marks.drop(work, list(gone))
         work.run("alter_erase", encode(list(gone)), work.now + millis(ERASED_FOR * work.settings.timeout))
     for row in gone.values():
         work.moved(row.queue, row.state, ERASED)

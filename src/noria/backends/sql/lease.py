@@ -13,6 +13,8 @@ from noria.backends.sql.rows import Held, read_extras, tally_of, to_bytes, to_id
 from noria.backends.units import seconds_or_none
 from noria.ids import SessionId
 from noria.model.job import Lease
+from noria.model.outcome import Failure, after_release
+from noria.model.settlement import Settlement
 
 
 @dataclass(slots=True)
@@ -57,3 +59,9 @@ def _lease(row: Held) -> Lease:
         deadline=seconds_or_none(row.deadline),
         extras=read_extras(row.extras),
     )
+
+
+def released(lease: Lease, failure: Failure) -> Settlement:
+    """The end of a lease of which nobody has heard."""
+    end = after_release(lease.tally, failure)
+    return Settlement(lease.id, lease.starts, end.outcome, end.state, failure=end.failure)

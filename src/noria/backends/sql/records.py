@@ -23,6 +23,7 @@ from noria.backends.units import seconds_or_none
 from noria.ids import Id
 from noria.model.job import Record, Start
 from noria.model.limits import MAX_LISTED
+from noria.model.mark import Progress
 from noria.model.outcome import Outcome
 from noria.model.past import read_past
 from noria.model.state import State
@@ -81,8 +82,8 @@ def _record(row: Row, parts: Parts) -> Record:
         id=to_id(row.id),
         task=row.task,
         queue=row.queue,
-        state=State(row.state),
-        version=row.version,
+        state=State.ASKING if row.question else State(row.state),
+        version=row.version + row.marked,
         dead=bool(row.dead),
         priority=row.priority,
         created=row.created / 1000,
@@ -108,7 +109,14 @@ def _record(row: Row, parts: Parts) -> Record:
         past=read_past(row.past),
         cancelling_since=seconds_or_none(row.asked),
         linked=() if row.linked is None else tuple(map(to_id, decode(row.linked, list[str]))),
+        progress=None if row.progress is None else _progress(row.progress, row),
+        question=row.question or "",
+        items=row.emitted,
     )
+
+
+def _progress(fraction: float, row: Row) -> Progress:
+    return Progress(fraction, row.note or "", (row.noted or 0) / 1000)
 
 
 def _log(row: Row) -> tuple[Start, ...]:

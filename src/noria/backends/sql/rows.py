@@ -133,10 +133,11 @@ class Altering(Struct, array_like=True, gc=False):
     reply: str | None = None
     changed: str | None = None
     extras: str | None = None
+    asks: int = 0
 
 
 class Row(Struct, array_like=True, gc=False):
-    """A row of `records.sql`."""
+    """A row of `records.sql`. `marked`: the version of its marks; `question`: what it asks now."""
 
     id: str
     task: str
@@ -175,6 +176,12 @@ class Row(Struct, array_like=True, gc=False):
     result_text: str | None
     result_hex: str | None
     linked: str | None
+    marked: int
+    emitted: int
+    progress: float | None
+    note: str | None
+    noted: int | None
+    question: str | None
 
 
 def encode(value: object) -> str:

@@ -10,7 +10,7 @@ from noria.backends.sql.rows import decode
 from noria.backends.sql.transaction import Transaction
 from noria.backends.units import millis
 from noria.ids import Id
-from noria.model.state import LIVE, State
+from noria.model.state import LIVE, RUNS, State
 
 Source = Callable[[Transaction, Id | None, int], list[str]]
 """Gives the next ids beyond one, as hex and in order; fewer than were asked for at the end."""
@@ -51,6 +51,8 @@ def _size(work: Transaction, states: frozenset[State]) -> int:
     # Jobs that wait for their time share an index.
     due = frozenset({State.SCHEDULED, State.RETRYING})
     wanted = states | due if states & due else states
+    # Those that ask are counted as running.
+    wanted = wanted | RUNS if wanted & RUNS else wanted
     return sum(n for state, n in sizes if state in wanted)
 
 
@@ -68,7 +70,7 @@ def _of_states(states: frozenset[State], oldest_first: bool) -> Source:
     if states & LIVE:
         kinds: Sequence[set[State]] = (
             {State.QUEUED},
-            {State.RUNNING},
+            set(RUNS),
             {State.PARKED},
             {State.SCHEDULED, State.RETRYING},
         )

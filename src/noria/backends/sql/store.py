@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final, Literal
+from typing import Any, Final
+
+from msgspec.structs import replace
 
 from noria.backends import docs as docs_of
 from noria.backends.bells import Bell, Bells, Haul
@@ -20,7 +22,6 @@ from noria.backends.contract import (
     Command,
     Counts,
     DeadGroup,
-    Doc,
     DocWrite,
     Ended,
     Evidence,
@@ -28,6 +29,7 @@ from noria.backends.contract import (
     Flow,
     Hint,
     Limit,
+    Mark,
     Member,
     Orders,
     Overdue,
@@ -39,18 +41,20 @@ from noria.backends.contract import (
     QueueRef,
     Resume,
     Steered,
+    Stream,
     Swept,
     Tallied,
     Verdict,
-    Version,
     Vitals,
     Want,
     WorkerCard,
 )
-from noria.backends.sql import board, sessions
+from noria.backends.marks import check as check_marks
+from noria.backends.sql import sessions
 from noria.backends.sql.ahead import Ahead
 from noria.backends.sql.alter import Alter
 from noria.backends.sql.alter import check as check_change
+from noria.backends.sql.boards import Reader, SqlBoard
 from noria.backends.sql.call import Call
 from noria.backends.sql.desk import Desk, InlineDesk
 from noria.backends.sql.engine import Engine
@@ -58,7 +62,8 @@ from noria.backends.sql.find import Find, GroupDead, Tally
 from noria.backends.sql.fleet import Fleet, Tell
 from noria.backends.sql.flow import Series, Totals
 from noria.backends.sql.keeper import SqlKeeper
-from noria.backends.sql.lease import Take
+from noria.backends.sql.lease import Take, released
+from noria.backends.sql.marks import Emitted, ReadLeft, WriteMarks
 from noria.backends.sql.push import Push
 from noria.backends.sql.records import Get, Watch
 from noria.backends.sql.settings import Settings
@@ -69,19 +74,15 @@ from noria.backends.sql.wires import Wires
 from noria.clock import Clock
 from noria.errors import NoriaError, NotRunning, Unavailable
 from noria.ids import Id, IdSource, SessionId
-from noria.model.job import Lease, NewJob, Receipt, Record
-from noria.model.outcome import Failure, after_release
+from noria.model.job import NewJob, Receipt, Record
+from noria.model.outcome import Failure
 from noria.model.settlement import Settlement
 
 SOON: Final = 0.005
 """Seconds after which a lease that met others at the same jobs looks again."""
 
-Reader = Literal["reader", "searcher", "patient"]
-"""Who answers beside the engine: one what can be told at once, one what may have to look at many rows, and one what
-somebody else's transaction holds up."""
 
-
-class SqlStore(ABC):
+class SqlStore(SqlBoard):
     """See `noria.backends.contract.Backend`, whose promises are not repeated here.
 
     Args:
@@ -189,6 +190,8 @@ class SqlStore(ABC):
         poll, due = self._settings.poll, haul.batch.next_due
         wait = poll if due is None else min(due, poll)
         bell.looked(haul, self._clock.monotonic() + (min(wait, SOON) if haul.contended else wait))
+        if any(lease.starts > 1 for lease in haul.batch.leases):
+            return replace(haul.batch, leases=await self._consult(ReadLeft(haul.batch.leases)))
         return haul.batch
 
     async def recall(self, session: SessionId, known: Collection[Fence]) -> int:
@@ -197,6 +200,11 @@ class SqlStore(ABC):
 
     async def settle(self, session: SessionId, ends: Sequence[Settlement]) -> list[Verdict]:
         verdicts: list[Verdict] = await self._ask(self._engine.settle(session, ends))
+        return verdicts
+
+    async def mark(self, session: SessionId, marks: Sequence[Mark]) -> list[Verdict]:
+        check_marks(marks)
+        verdicts: list[Verdict] = await self._ask(WriteMarks(session, marks))
         return verdicts
 
     async def sweep(self, limit: int) -> Swept:
@@ -252,6 +260,10 @@ class SqlStore(ABC):
             records = await self._ask(Watch(ids, parts, watch))
         return records
 
+    async def emitted(self, id: Id, start: int = 0, limit: int = 100) -> Stream | None:
+        stream: Stream | None = await self._consult(Emitted(id, start, limit))
+        return stream
+
     async def find(
         self,
         query: Query,
@@ -292,25 +304,6 @@ class SqlStore(ABC):
     async def series(self, since: float, until: float | None = None, step: int = 1) -> list[Point]:
         points: list[Point] = await self._consult(Series(since, until, step))
         return points
-
-    # ---- board
-
-    async def read(self, kind: str, names: Sequence[str]) -> list[Doc | None]:
-        docs_of.check_names(kind, *names)
-        docs: list[Doc | None] = await self._consult(board.ReadDocs(kind, names))
-        return docs
-
-    async def write(self, docs: Sequence[DocWrite]) -> list[Version]:
-        docs_of.check(docs)
-        versions: list[Version] = await self._ask(board.WriteDocs(docs))
-        return versions
-
-    async def scan(
-        self, kind: str, after: str | None = None, limit: int = 100, prefix: str = ""
-    ) -> list[Doc]:
-        docs_of.check_names(kind, *filter(None, (after, prefix)))
-        docs: list[Doc] = await self._consult(board.ScanDocs(kind, after, limit, prefix))
-        return docs
 
     # ---- hints
 
@@ -378,7 +371,7 @@ class SqlStore(ABC):
         """Give back leases whose caller was cancelled, or gave up, before they came."""
         failure = Failure.of("released", "nobody waited for its lease any more")
         if self._desk is not None:
-            ends = [_released(lease, failure) for lease in batch.leases]
+            ends = [released(lease, failure) for lease in batch.leases]
             self._desk.post(self._engine.settle(call.session, ends))
 
     def _check_process(self) -> None:
@@ -387,8 +380,3 @@ class SqlStore(ABC):
                 f"{self._settings.store} was opened before this process was forked: "
                 "open the application anew in the child"
             )
-
-
-def _released(lease: Lease, failure: Failure) -> Settlement:
-    end = after_release(lease.tally, failure)
-    return Settlement(lease.id, lease.starts, end.outcome, end.state, failure=end.failure)

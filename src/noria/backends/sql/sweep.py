@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from noria.backends.contract import Swept
-from noria.backends.sql import board, flow
+from noria.backends.sql import board, flow, marks
 from noria.backends.sql.call import Idle
 from noria.backends.sql.passage import expire, give_up, promote
 from noria.backends.sql.prune import prune, prune_over
@@ -55,6 +55,7 @@ class _Look:
     old_sessions: int
     old_docs: int
     old_flow: int
+    old_marks: int
     over: int
     next_due: int | None
     queues: str
@@ -72,6 +73,7 @@ class _Look:
             self.old_sessions,
             self.old_docs,
             self.old_flow,
+            self.old_marks,
         )
         return any(parts) or self.over > 0
 
@@ -116,6 +118,8 @@ def _prune(work: Transaction, look: _Look, limit: int) -> int:
         board.drop_expired(work, limit)
     if look.old_flow:
         flow.drop_old(work, limit)
+    if look.old_marks:
+        marks.drop_stray(work, limit)
     if look.old_sessions:
         work.run("session_forget", work.now - millis(work.settings.keep_dead))
     return pruned

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from noria.backends.contract import Counts, QueueCounts, Vitals, WorkerCard, WorkerLine
 from noria.backends.sql.call import Call
+from noria.backends.sql.marks import asking
 from noria.backends.sql.rows import decode
 from noria.backends.sql.steer import pauses
 from noria.backends.sql.transaction import DEAD, ERASED, Transaction
@@ -36,6 +37,11 @@ class Count(Call):
                 states[queue][State(state)] = n
             if due is not None:
                 oldest[queue] = max(0, work.now - due) / 1000
+        for queue, n in asking(work).items():
+            states[queue][State.ASKING] = n
+            states[queue][State.RUNNING] -= n
+            if states[queue][State.RUNNING] <= 0:
+                del states[queue][State.RUNNING]
         paused = pauses(work)
         queues = {
             queue: QueueCounts(

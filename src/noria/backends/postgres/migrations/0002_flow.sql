@@ -26,3 +26,33 @@ CREATE INDEX children ON noria.jobs (parent_id, id) WHERE parent_id IS NOT NULL;
 
 -- ---- what a job remembers of the times that a person has had it run again: JSON [Life, …] (model/past.py).
 ALTER TABLE noria.jobs ADD COLUMN past text;
+
+-- ---- questions and marks. One row for each job of which a start has written something
+-- down. Only what the last of these starts said of itself is kept, but for the checkpoint and the count of items. A
+-- job asks as long as the start is its own that this row names; so whatever ends that start ends the asking.
+CREATE TABLE noria.marks (
+    id uuid PRIMARY KEY,
+    session bigint NOT NULL,
+    starts bigint NOT NULL,
+    version bigint NOT NULL DEFAULT 1,
+    progress double precision,
+    noted bigint,
+    emitted bigint NOT NULL,
+    said bigint NOT NULL,  -- of these, by this start
+    look_at bigint NOT NULL,  -- when it is to be seen whether the record is still there, with which this goes
+    note text,
+    asks text,
+    checkpoint bytea
+) WITH (fillfactor = 60);
+
+CREATE INDEX marks_asking ON noria.marks (id) WHERE asks IS NOT NULL;
+CREATE INDEX marks_old ON noria.marks (look_at);
+
+CREATE TABLE noria.items (
+    id uuid NOT NULL,
+    n bigint NOT NULL,
+    at bigint NOT NULL,
+    starts bigint NOT NULL,
+    data bytea NOT NULL,
+    PRIMARY KEY (id, n)
+);

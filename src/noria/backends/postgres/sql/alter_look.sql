@@ -22,7 +22,8 @@ SELECT coalesce(json_agg(CASE
         ) END,
         j.dead::integer, j.session, j.starts, j.priority, j.due, j.expires, j.deadline,
         (j.spent + j.crashes + j.snoozes > 0)::integer, j.reply,
-        CASE WHEN j.spent + j.crashes + j.releases + j.snoozes = 0 THEN j.change END, j.extras
+        CASE WHEN j.spent + j.crashes + j.releases + j.snoozes = 0 THEN j.change END, j.extras,
+        (m.asks IS NOT NULL AND m.starts = j.starts AND m.session = j.session)::integer
     )
 END ORDER BY a.place), '[]')
-FROM asked AS a LEFT JOIN found AS j ON j.id = a.id
+FROM asked AS a LEFT JOIN found AS j ON j.id = a.id LEFT JOIN noria.marks AS m ON m.id = j.id

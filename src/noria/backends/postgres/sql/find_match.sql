@@ -13,7 +13,10 @@ WITH looked AS MATERIALIZED (
     FROM looked AS l JOIN noria.jobs AS j ON j.id = l.id AND j.id = ANY (ARRAY(SELECT id FROM looked))
     LEFT JOIN noria.sessions AS s ON s.session = abs(j.session)
     WHERE j.state < 20
-    AND ($3::jsonb = '[]' OR j.state IN (SELECT v::smallint FROM jsonb_array_elements_text($3::jsonb) AS n (v)))
+    AND ($3::jsonb = '[]' OR CASE WHEN j.state = 3 AND EXISTS (
+        SELECT 1 FROM noria.marks AS m
+        WHERE m.id = j.id AND m.asks IS NOT NULL AND m.session = j.session AND m.starts = j.starts
+    ) THEN 5 ELSE j.state END IN (SELECT v::smallint FROM jsonb_array_elements_text($3::jsonb) AS n (v)))
     AND ($4::jsonb = '[]' OR j.task LIKE ANY (ARRAY(SELECT jsonb_array_elements_text($4::jsonb))))
     AND ($5::jsonb = '[]' OR j.queue LIKE ANY (ARRAY(SELECT jsonb_array_elements_text($5::jsonb))))
     AND ($6::jsonb = '[]' OR s.worker LIKE ANY (ARRAY(SELECT jsonb_array_elements_text($6::jsonb))))

@@ -16,9 +16,12 @@ SELECT coalesce(json_agg(CASE WHEN j.state < 20 THEN json_build_array(
     CASE WHEN $2::boolean AND octet_length(j.body_bytes) <= $5::bigint THEN encode(j.body_bytes, 'hex') END,
     CASE WHEN $3::boolean AND octet_length(j.result) <= $5::bigint THEN j.result END,
     CASE WHEN $3::boolean AND octet_length(j.result_bytes) <= $5::bigint THEN encode(j.result_bytes, 'hex') END,
-    j.linked
+    j.linked,
+    coalesce(m.version, 0), coalesce(m.emitted, 0), CASE WHEN m.starts = j.starts THEN m.progress END, m.note, m.noted,
+    CASE WHEN m.starts = j.starts AND m.session = j.session AND j.state = 3 THEN m.asks END
 ) END ORDER BY place), '[]')
 FROM jsonb_array_elements_text($1::jsonb) WITH ORDINALITY AS e (id, place)
 LEFT JOIN noria.jobs AS j ON j.id = e.id::uuid
     AND j.id = ANY (ARRAY(SELECT f.id::uuid FROM jsonb_array_elements_text($1::jsonb) AS f (id)))
 LEFT JOIN noria.sessions AS s ON s.session = abs(j.session)
+LEFT JOIN noria.marks AS m ON m.id = j.id

@@ -4,11 +4,12 @@
 -- In: ARGV[3] 1 if with bodies; ARGV[4] with results; ARGV[5] with logs; ARGV[6] bodies and results of more bytes are left
 --     out; then the ids.
 -- Out: for each job, flat: head or null, worker, failure, card, body, result, log, with logs, or if its cancel was asked
---     for, its last change with its past; the ids of jobs that stand for its follow-ups; a part that is not there is null. A
+--     for, its last change with its past; the ids of jobs that stand for its follow-ups; its notes; a part that is not there is null. A
 --     result stands behind its codec and a NUL; one that is left out, or was not asked for, is its codec alone.
 -- Locks: nothing.
 -- Safe to repeat: yes.
 local largest, reply, workers = tonumber(ARGV[6]), {}, {}
+local any_notes = redis.call('EXISTS', P .. 'notes') == 1
 
 local function worker_of(session)
     if workers[session] == nil then workers[session] = redis.call('HGET', P .. 'session:' .. session, 'worker') end
@@ -41,8 +42,9 @@ for at = 7, #ARGV do
         reply[n + 7] = ARGV[5] == '1' and redis.call('HGET', P .. 'log', id)
         reply[n + 8] = (h.cancelling == 1 or ARGV[5] == '1') and redis.call('HGET', P .. 'change', id)
         reply[n + 9] = h.kin >= 2 and redis.call('HGET', P .. 'linked', id)
+        reply[n + 10] = any_notes and redis.call('HGET', P .. 'notes', id)
     else
-        for i = 1, 9 do reply[n + i] = false end
+        for i = 1, 10 do reply[n + i] = false end
     end
 end
 return reply

@@ -26,3 +26,35 @@ CREATE INDEX children ON jobs (extras ->> 'parent_id', id) WHERE extras ->> 'par
 
 -- ---- what a job remembers of the times that a person has had it run again: JSON [Life, …] (model/past.py).
 ALTER TABLE jobs ADD COLUMN past TEXT;
+
+-- ---- questions and marks. One row for each job of which a start has written something
+-- down. Only what the last of these starts said of itself is kept, but for the checkpoint and the count of items. A
+-- job asks as long as the start is its own that this row names; so whatever ends that start ends the asking.
+CREATE TABLE marks (
+    id BLOB PRIMARY KEY NOT NULL,
+    session INTEGER NOT NULL,
+    starts INTEGER NOT NULL,
+    version INTEGER NOT NULL DEFAULT 1,
+    progress REAL,
+    note TEXT,
+    noted INTEGER,
+    asks TEXT,
+    emitted INTEGER NOT NULL,
+    -- Of these, by this start.
+    said INTEGER NOT NULL,
+    checkpoint BLOB,
+    -- When it is to be seen whether the record is still there, with which this goes.
+    look_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX marks_asking ON marks (id) WHERE asks IS NOT NULL;
+CREATE INDEX marks_old ON marks (look_at);
+
+CREATE TABLE items (
+    id BLOB NOT NULL,
+    n INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    starts INTEGER NOT NULL,
+    data BLOB NOT NULL,
+    PRIMARY KEY (id, n)
+) STRICT, WITHOUT ROWID;

@@ -10,7 +10,9 @@ SELECT json_group_array(id) FROM (
     SELECT e.value AS id
     FROM json_each(?1) AS e CROSS JOIN jobs AS j ON j.id = unhex(e.value)
     WHERE j.state < 20
-    AND (?3 = '[]' OR j.state IN (SELECT value FROM json_each(?3)))
+    AND (?3 = '[]' OR CASE WHEN j.state = 3 AND EXISTS (
+        SELECT 1 FROM marks AS m WHERE m.id = j.id AND m.asks IS NOT NULL AND m.session = j.session AND m.starts = j.starts
+    ) THEN 5 ELSE j.state END IN (SELECT value FROM json_each(?3)))
     AND (?4 = '[]' OR EXISTS (SELECT 1 FROM json_each(?4) AS n WHERE j.task GLOB n.value))
     AND (?5 = '[]' OR EXISTS (SELECT 1 FROM json_each(?5) AS n WHERE j.queue GLOB n.value))
     AND (?6 = '[]' OR EXISTS (

@@ -33,8 +33,11 @@ SELECT json_group_array(CASE WHEN j.state < 20 THEN json_array(
         WHEN 'integer' THEN (
             SELECT hex(data) FROM blobs WHERE key = j.result AND typeof(data) = 'blob' AND octet_length(data) <= ?5
         )
-    END END, j.linked
+    END END, j.linked,
+    coalesce(m.version, 0), coalesce(m.emitted, 0), CASE WHEN m.starts = j.starts THEN m.progress END, m.note, m.noted,
+    CASE WHEN m.starts = j.starts AND m.session = j.session AND j.state = 3 THEN m.asks END
 ) END)
 FROM jsonb_each(?1) AS e
 LEFT JOIN jobs AS j ON j.id = unhex(e.value)
 LEFT JOIN sessions AS s ON s.session = abs(j.session)
+LEFT JOIN marks AS m ON m.id = j.id

@@ -1,0 +1,6 @@
+-- Drop the partial results of jobs.
+-- In: 1 JSON [id as hex, …]. Out: nothing.
+-- Locks: the write transaction it runs in.
+-- Safe to repeat: yes.
+DELETE FROM items
+WHERE id IN (SELECT unhex(value) FROM jsonb_each(?1))
