@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from noria.backends.bells import Haul
 from noria.backends.contract import Batch, Want
-from noria.backends.redis import passage
+from noria.backends.redis import notes, passage
 from noria.backends.redis.call import Call, Request, Steps, Word
 from noria.backends.redis.cards import read_card
 from noria.backends.redis.heads import NEVER, unpack
@@ -35,12 +35,12 @@ class Take(Call):
             words += (want.queue, int(want.lane), want.now, want.ahead, int(want.suspect))
         (answer,) = yield [Request("lease", words)]
         due, everything, suspects = answer[:3]
-        leases = [_lease(*answer[at : at + 4]) for at in range(3, len(answer), 4)]
+        leases = [_lease(*answer[at : at + 6]) for at in range(3, len(answer), 6)]
         batch = Batch(leases, int(due) / 1000 if due else None, bool(suspects))
         return Haul(batch, bool(everything))
 
 
-def _lease(id: bytes, packed: bytes, card: Any, body: bytes) -> Lease:
+def _lease(id: bytes, packed: bytes, card: Any, body: bytes, left: bytes | None, note: bytes | None) -> Lease:
     head = unpack(packed)
     codec, extras = read_card(card)
     return Lease(
@@ -55,4 +55,6 @@ def _lease(id: bytes, packed: bytes, card: Any, body: bytes) -> Lease:
         created=head.created / 1000,
         deadline=None if head.deadline == NEVER else head.deadline / 1000,
         extras=extras,
+        checkpoint=left,
+        asked="" if note is None else notes.unpack(note).question,
     )

@@ -18,7 +18,6 @@ from noria.backends.redis.settings import Settings
 from noria.backends.redis.writes import portions
 from noria.backends.units import millis
 from noria.ids import Id, SessionId
-from noria.model.job import Lease
 from noria.model.limits import MAX_BATCH, MAX_EMITTED
 from noria.model.mark import Item, Progress
 from noria.model.state import State
@@ -137,31 +136,6 @@ class Emitted(Call):
 def _item(offset: int, data: bytes) -> Item:
     at, starts = _ITEM.unpack_from(data)
     return Item(offset, at / 1000, starts, data[_ITEM.size :])
-
-
-@dataclass(slots=True)
-class ReadLeft(Call):
-    """The call: what earlier starts of jobs that were just leased have left for these."""
-
-    leases: Sequence[Lease]
-    writes: ClassVar[bool] = False
-
-    def steps(self, settings: Settings) -> Steps:
-        """The leases, completed."""
-        answers = yield [
-            Request("notes_left", [lease.id for lease in portion]) for portion in portions(self.leases)
-        ]
-        left = [part for answer in answers for part in answer]
-        return [
-            _with(lease, checkpoint, asked)
-            for lease, checkpoint, asked in zip(self.leases, left[::2], left[1::2], strict=True)
-        ]
-
-
-def _with(lease: Lease, checkpoint: bytes | None, asked: bytes | None) -> Lease:
-    if lease.starts == 1:
-        return lease
-    return structs.replace(lease, checkpoint=checkpoint, asked=(asked or b"").decode())
 
 
 ASKING: Final = Request("asking", [])

@@ -7,8 +7,6 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from msgspec.structs import replace
-
 from noria.backends import docs as docs_of
 from noria.backends.bells import Bell, Bells, Haul
 from noria.backends.bus import Listener
@@ -66,7 +64,7 @@ from noria.backends.redis.flow import Series, Totals
 from noria.backends.redis.keeper import RedisKeeper
 from noria.backends.redis.lease import Take
 from noria.backends.redis.link import Link
-from noria.backends.redis.notes import Emitted, ReadLeft, WriteMarks
+from noria.backends.redis.notes import Emitted, WriteMarks
 from noria.backends.redis.push import Push
 from noria.backends.redis.records import Get, Watch
 from noria.backends.redis.say import Say
@@ -176,8 +174,6 @@ class RedisStore:
         haul: Haul = await desk.ask(call)
         poll, due = self._settings.poll, haul.batch.next_due
         bell.looked(haul, self._clock.monotonic() + (poll if due is None else min(due, poll)))
-        if any(lease.starts > 1 for lease in haul.batch.leases):
-            return replace(haul.batch, leases=await self._ask(ReadLeft(haul.batch.leases)))
         return haul.batch
 
     async def recall(self, session: SessionId, known: Collection[Fence]) -> int:

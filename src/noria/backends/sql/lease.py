@@ -58,6 +58,8 @@ def _lease(row: Held) -> Lease:
         created=row.created / 1000,
         deadline=seconds_or_none(row.deadline),
         extras=read_extras(row.extras),
+        checkpoint=None if row.checkpoint is None else bytes.fromhex(row.checkpoint),
+        asked=row.asked or "",
     )
 
 

@@ -15,7 +15,6 @@ from noria.backends.sql.rows import ENDED, HELD, Running, decode, encode
 from noria.backends.sql.transaction import Transaction
 from noria.backends.units import millis
 from noria.ids import Id, SessionId
-from noria.model.job import Lease
 from noria.model.limits import MAX_BATCH, MAX_EMITTED
 from noria.model.mark import Item
 from noria.model.state import State
@@ -140,28 +139,6 @@ class Emitted(Call):
         return Stream(
             [Item(n, at / 1000, starts, bytes.fromhex(data)) for n, at, starts, data in found], row[0]
         )
-
-
-@dataclass(slots=True)
-class ReadLeft(Call):
-    """The call: what earlier starts of jobs that were just leased have left for these."""
-
-    leases: Sequence[Lease]
-    writes: ClassVar[bool] = False
-
-    def run(self, work: Transaction) -> list[Lease]:
-        """The leases, completed."""
-        ids = encode([lease.id.hex() for lease in self.leases])
-        found = decode(work.row("marks_left", ids)[0], list[tuple[str | None, str | None] | None])
-        return [_with(lease, left) for lease, left in zip(self.leases, found, strict=True)]
-
-
-def _with(lease: Lease, left: tuple[str | None, str | None] | None) -> Lease:
-    if left is None or lease.starts == 1:
-        return lease
-    checkpoint, asked = left
-    data = None if checkpoint is None else bytes.fromhex(checkpoint)
-    return structs.replace(lease, checkpoint=data, asked=asked or "")
 
 
 def drop(work: Transaction, ids: Sequence[str]) -> None:

@@ -35,7 +35,10 @@ _failure = msgspec.json.Decoder(Failure)
 
 
 class Held(Struct, array_like=True, gc=False):
-    """A row of `lease_read.sql`; a large body has a `key` in its stead."""
+    """A row of `lease_read.sql`; a large body has a `key` in its stead.
+
+    `checkpoint`, `asked`: what earlier starts have left.
+    """
 
     id: str
     state: int
@@ -56,6 +59,8 @@ class Held(Struct, array_like=True, gc=False):
     text: str | None
     hex: str | None
     key: int | None
+    checkpoint: str | None = None
+    asked: str | None = None
 
 
 class Fenced(Struct, array_like=True, gc=False):

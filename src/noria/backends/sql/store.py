@@ -8,8 +8,6 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-from msgspec.structs import replace
-
 from noria.backends import docs as docs_of
 from noria.backends.bells import Bell, Bells, Haul
 from noria.backends.bus import Listener, Note
@@ -63,7 +61,7 @@ from noria.backends.sql.fleet import Fleet, Tell
 from noria.backends.sql.flow import Series, Totals
 from noria.backends.sql.keeper import SqlKeeper
 from noria.backends.sql.lease import Take, released
-from noria.backends.sql.marks import Emitted, ReadLeft, WriteMarks
+from noria.backends.sql.marks import Emitted, WriteMarks
 from noria.backends.sql.push import Push
 from noria.backends.sql.records import Get, Watch
 from noria.backends.sql.settings import Settings
@@ -190,8 +188,6 @@ class SqlStore(SqlBoard):
         poll, due = self._settings.poll, haul.batch.next_due
         wait = poll if due is None else min(due, poll)
         bell.looked(haul, self._clock.monotonic() + (min(wait, SOON) if haul.contended else wait))
-        if any(lease.starts > 1 for lease in haul.batch.leases):
-            return replace(haul.batch, leases=await self._consult(ReadLeft(haul.batch.leases)))
         return haul.batch
 
     async def recall(self, session: SessionId, known: Collection[Fence]) -> int:

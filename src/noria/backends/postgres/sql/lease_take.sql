@@ -42,6 +42,8 @@ WITH alive AS MATERIALIZED (
 )
 SELECT coalesce(json_agg(json_build_array(
     noria.hex(id), state, starts + 1, task, queue, codec, spent, attempts, crashes, crash_budget, releases, snoozes,
-    priority, created, deadline, extras, body, encode(body_bytes, 'hex'), null
+    priority, created, deadline, extras, body, encode(body_bytes, 'hex'), null,
+    CASE WHEN starts > 0 THEN (SELECT encode(m.checkpoint, 'hex') FROM noria.marks AS m WHERE m.id = fit.id) END,
+    CASE WHEN starts > 0 THEN (SELECT m.asks FROM noria.marks AS m WHERE m.id = fit.id) END
 ) ORDER BY place), '[]')
 FROM fit

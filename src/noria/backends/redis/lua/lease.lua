@@ -5,7 +5,7 @@
 --     ARGV[8] the failures of jobs that expire, that miss their deadline and that are too old, as JSON; ARGV[9] for how long
 --     these are kept; ARGV[10] how many rows time moves at most; then for each want its queue, lane, now, ahead, and 1 if it takes a suspect.
 -- Out: [when the next job of these queues is due or empty, 1 if nothing is left, 1 if suspects may be, then for each job
---     its id, head, card or null and body].
+--     its id, head, card or null, body, and of one that was leased before its checkpoint and its note, or null].
 -- Locks: the server; the work is bounded by the limit and by ARGV[10].
 -- Safe to repeat: yes; what an unheard call has leased stays leased until it is recalled, or its session ends.
 local session, limit, bytes = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -206,6 +206,9 @@ local function take(chosen, unusual, reply)
             put(id, h, nil, nil, packed)
             taken, seen[id] = taken + 1, true
             reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4] = id, packed, cards[place] or false, body
+            -- What earlier starts have left.
+            reply[n + 5] = h.starts > 1 and redis.call('HGET', P .. 'checkpoints', id)
+            reply[n + 6] = h.starts > 1 and redis.call('HGET', P .. 'notes', id)
         end
     end
     return taken

@@ -8,7 +8,9 @@ SELECT json_group_array(json_array(
     j.releases, j.snoozes, j.priority, j.created, j.deadline, j.extras,
     CASE typeof(j.body) WHEN 'text' THEN j.body END,
     CASE typeof(j.body) WHEN 'blob' THEN hex(j.body) END,
-    CASE typeof(j.body) WHEN 'integer' THEN j.body END
+    CASE typeof(j.body) WHEN 'integer' THEN j.body END,
+    CASE WHEN j.starts > 0 THEN (SELECT nullif(hex(m.checkpoint), '') FROM marks AS m WHERE m.id = j.id) END,
+    CASE WHEN j.starts > 0 THEN (SELECT m.asks FROM marks AS m WHERE m.id = j.id) END
 ))
 FROM jsonb_each(?1) AS e CROSS JOIN jobs AS j ON j.id = unhex(e.value)
 WHERE j.lapse IS NULL OR j.lapse > ?2
