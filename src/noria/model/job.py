@@ -39,6 +39,11 @@ class Extras(Struct, frozen=True, omit_defaults=True):
         copy_of: the id of the job that this one was copied from.
         schedule, slot: the timer that made it, and the time for which it did, in seconds since the epoch.
         parent_id: the id of the job whose follow-up it is, as hex; root_id: of the first job of that tree.
+        after: the ids, as hex, of the jobs that it waits for; on: how they must have ended for it to run: "success":
+            all of them succeeded; "complete": however; "failure": at least one did not succeed. If they end
+            otherwise, it is cancelled with the reason "parent".
+        feed: the parameter that gets the values of these jobs when it starts; empty: none; feed_list: a list of them,
+            in order, and not the only one.
     """
 
     timeout: float | None = None
@@ -50,6 +55,10 @@ class Extras(Struct, frozen=True, omit_defaults=True):
     slot: float | None = None
     parent_id: str = ""
     root_id: str = ""
+    after: tuple[str, ...] = ()
+    on: Literal["success", "complete", "failure"] = "success"
+    feed: str = ""
+    feed_list: bool = False
 
 
 NO_EXTRAS = Extras()
@@ -175,6 +184,7 @@ class Record(Struct, frozen=True, kw_only=True):
         cancelling: it runs, and its cancellation was asked for; cancelling_since: when that was.
         past: how it had ended before it was retried, the oldest life first; there if the log was asked for.
         result: None also when the job succeeded and its result is no longer kept.
+        awaits: of a job that waits for others, the first hundred of those that have not ended.
         linked: the jobs that stand for follow-ups of this one, whose unique keys or ids they had taken.
         progress: how far its current or last start has come, if it has said so.
         question: the name of the question that it asks; empty if it does not.
@@ -214,6 +224,7 @@ class Record(Struct, frozen=True, kw_only=True):
     progress: Progress | None = None
     question: str = ""
     items: int = 0
+    awaits: tuple[Id, ...] = ()
 
 
 def rank(due: float, priority: int, ageing: float = AGEING, *, newest: bool = False) -> int:

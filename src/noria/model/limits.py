@@ -15,6 +15,8 @@ MAX_DOC: Final = 64 * 1024
 """Bytes of one small document."""
 MAX_FOLLOW_UPS: Final = 1_000
 """Follow-ups of one job; they are stored in the step that records its outcome."""
+MAX_AFTER: Final = 1_000
+"""Jobs that one job waits for."""
 MAX_FOLLOW_UP_BYTES: Final = 2 * MIB
 """Bytes of the arguments of all follow-ups of one job."""
 MAX_CHECKPOINT: Final = 64 * 1024

@@ -47,6 +47,7 @@ Reason = Literal[
     "released",
     "snoozed",
     "loop",
+    "parent",
 ]
 
 

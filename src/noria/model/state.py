@@ -17,6 +17,7 @@ class State(IntEnum):
     SCHEDULED = 1
     QUEUED = 2
     RUNNING = 3
+    WAITING = 4
     ASKING = 5
     RETRYING = 6
     PARKED = 7
@@ -38,6 +39,7 @@ class State(IntEnum):
 
 Event = Literal[
     "due",
+    "follow",
     "lease",
     "succeed",
     "fail",
@@ -68,6 +70,10 @@ MOVES: dict[tuple[State, Event], frozenset[State]] = {
     (State.RETRYING, "operator edit"): frozenset({State.QUEUED}),
     (State.RETRYING, "cancel"): frozenset({State.CANCELLED}),
     (State.RETRYING, "expire"): frozenset({State.EXPIRED}),
+    # A job that follows others waits until they have ended.
+    (State.WAITING, "follow"): frozenset({State.QUEUED, State.SCHEDULED, State.CANCELLED}),
+    (State.WAITING, "cancel"): frozenset({State.CANCELLED}),
+    (State.WAITING, "expire"): frozenset({State.EXPIRED}),
     (State.QUEUED, "lease"): frozenset({State.RUNNING}),
     (State.QUEUED, "operator edit"): frozenset({State.SCHEDULED}),
     (State.QUEUED, "cancel"): frozenset({State.CANCELLED}),
@@ -124,6 +130,7 @@ def can(before: State, event: Event) -> bool:
 def diagram() -> str:
     """The table as a Mermaid state diagram, one line a move, in the order of the table."""
     lines = ["stateDiagram-v2", "    [*] --> scheduled: enqueue with delay", "    [*] --> queued: enqueue"]
+    lines.append("    [*] --> waiting: enqueue after others")
     for (before, event), afters in MOVES.items():
         lines += [f"    {before.word} --> {after.word}: {event}" for after in sorted(afters)]
     lines += [f"    {state.word} --> [*]" for state in State if state.final]

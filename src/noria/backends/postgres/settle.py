@@ -43,7 +43,7 @@ class Settle(settle.Settle):
         settings = work.settings
         rows, outlines = zip(*(_row(end) for _, end in items), strict=True)
         keep, trace = millis(settings.keep_succeeded), millis(ERASED_FOR * settings.timeout)
-        homes, replies, misses, kept, stale, bounds = work.row(
+        homes, replies, misses, parents, kept, stale, bounds = work.row(
             "settle_done", encode(rows), self.session, work.now, keep, trace
         )
         work.know_bounds(bounds)
@@ -56,6 +56,8 @@ class Settle(settle.Settle):
                 verdicts[index] = Verdict.ALREADY
         for place, reply in decode(replies, list[tuple[int, str]]):
             work.tell(reply, outlines[place - 1])
+        for place in decode(parents, list[int]):
+            work.ended_parents[items[place - 1][1].id.hex()] = State.SUCCEEDED
         for queue, task, erased, n in decode(homes, list[tuple[str, str, int, int]]):
             work.moved(queue, State.RUNNING, ERASED if erased else State.SUCCEEDED, n)
             work.happened(queue, task, "succeeded", n)

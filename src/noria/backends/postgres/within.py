@@ -23,13 +23,14 @@ from noria.backends.postgres.patterns import Patterns
 from noria.backends.postgres.settings import Settings
 from noria.backends.postgres.statements import statement
 from noria.backends.postgres.transaction import whole
-from noria.backends.sql import transaction
+from noria.backends.sql import heirs, transaction
 from noria.backends.sql.drafts import Drafts
 from noria.backends.sql.outlines import notes_of
 from noria.backends.sql.push import Push, Pushes
 from noria.backends.units import millis
 from noria.errors import InvalidInput, NoriaError, Unavailable
 from noria.model.job import NewJob, Receipt
+from noria.model.limits import MAX_BATCH
 
 Execute = Callable[[str, Sequence[Any]], Sequence[Any] | None]
 """Runs a statement with its values; gives the first row, if there is one."""
@@ -70,6 +71,7 @@ async def push_within(conn: object, jobs: Sequence[NewJob], settings: Settings) 
         InvalidInput: it is no connection that we know, or it is in no transaction.
         Unavailable: a statement failed, and with it the transaction.
     """
+    _check_after(jobs)
     execute = _executor(conn, asyncio.get_running_loop(), settings.timeout)
     try:
         async with aio.bounded(settings.timeout):
@@ -80,12 +82,27 @@ async def push_within(conn: object, jobs: Sequence[NewJob], settings: Settings) 
         ) from error
 
 
+def _check_after(jobs: Sequence[NewJob]) -> None:
+    """Refuse to have jobs waited for that others see: they could not end before the caller's transaction does."""
+    before: set[str] = set()
+    for job in jobs:
+        if not before.issuperset(job.extras.after):
+            raise InvalidInput(
+                "in a transaction of yours a job can only wait for jobs that are enqueued before it in the same call: "
+                "enqueue it after the commit, without conn",
+                field="after",
+            )
+        before.add(job.id.hex())
+
+
 def _push(execute: Execute, jobs: Sequence[NewJob], settings: Settings) -> list[Receipt]:
     try:
         work = CallersTransaction(execute, settings, _now(execute, settings))
         pushes = Pushes([Push(jobs)])
         pushes.prepare(settings, work.now)
         (receipts,) = pushes.run(work)
+        if work.ended_parents:
+            heirs.pass_on(work, MAX_BATCH)
         work.write_counts()
         if rows := pack(settings.namespace, SENDER, notes_of(work)):
             work.run("notify_within", rows)

@@ -10,10 +10,10 @@ from msgspec import structs
 
 from noria.backends.contract import Altered, Change
 from noria.backends.lives import parts_of
-from noria.backends.redis import again, notes, waiting, writes
+from noria.backends.redis import again, heirs, notes, waiting, writes
 from noria.backends.redis.answers import Answer, Case, asked, changed
 from noria.backends.redis.call import Call, Steps
-from noria.backends.redis.heads import ERASED
+from noria.backends.redis.heads import ERASED, UNSUCCESSFUL
 from noria.backends.redis.records import read_listed
 from noria.backends.redis.settings import ERASED_FOR, Settings
 from noria.backends.redis.verdicts import finished
@@ -56,7 +56,7 @@ class Alter(Call):
             records = yield from self._read(rows)
             decided = {row.id: self._decide(row, records.get(row.id), now, settings) for row in rows}
             told |= {id: answer.altered for id, answer in decided.items()}
-            left = yield from self._write(decided, rows, told)
+            left = yield from self._write(decided, rows, told, settings)
         if self.change.kind == "erase" and (
             gone := [id for id, each in told.items() if each.status == "done"]
         ):
@@ -81,12 +81,14 @@ class Alter(Call):
             return Answer(Altered("done") if self.change.kind == "erase" else _MISSING)
         return _KINDS[self.change.kind](Case(row, row.head, self.change, now, settings, record))
 
-    def _write(self, decided: dict[Id, Answer], rows: Sequence[Seen], told: dict[Id, Altered]) -> Steps:
+    def _write(
+        self, decided: dict[Id, Answer], rows: Sequence[Seen], told: dict[Id, Altered], settings: Settings
+    ) -> Steps:
         """Write what was decided; gives those to which something else has happened meanwhile."""
         wanted = [answer.write for answer in decided.values() if answer.write is not None]
         if not wanted:
             return []
-        letters = writes.letters((yield writes.requests(wanted)))
+        letters = yield from heirs.write(writes.requests(wanted), settings)
         heads = {row.id: row.head for row in rows}
         left: list[Id] = []
         for write, letter in zip(wanted, letters, strict=True):
@@ -132,7 +134,8 @@ def _discard(case: Case) -> Answer:
 def _erase(case: Case) -> Answer:
     if not case.state.final:
         return case.refused()
-    head = structs.replace(case.head, state=ERASED, dead=0, reply="")
+    kin = case.head.kin | (0 if case.state is State.SUCCEEDED else UNSUCCESSFUL)
+    head = structs.replace(case.head, state=ERASED, dead=0, reply="", kin=kin)
     write = writes.Write(case.seen.id, case.head.version, head)
     write.prune_at = case.now + millis(ERASED_FOR * case.settings.timeout)
     return Answer(Altered("done"), write)

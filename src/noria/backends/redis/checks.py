@@ -19,9 +19,10 @@ OLDEST: Final = (7, 0)
 # fmt: off
 COMMANDS: Final = (
     "DEL", "EXISTS", "GET", "HDEL", "HEXISTS", "HGET", "HGETALL", "HINCRBY", "HKEYS", "HMGET", "HSET",
-    "HSTRLEN", "INCR", "INFO", "LLEN", "LRANGE", "LTRIM", "PUBLISH", "RPUSH", "SADD", "SET", "SISMEMBER",
-    "SMEMBERS", "SREM", "SUBSCRIBE", "TIME", "TYPE", "UNSUBSCRIBE", "ZADD", "ZCARD", "ZCOUNT", "ZINCRBY",
-    "ZRANGE", "ZRANGEBYLEX", "ZRANGEBYSCORE", "ZRANK", "ZREM", "ZREVRANGE", "ZREVRANGEBYLEX", "ZSCORE",
+    "HSTRLEN", "INCR", "INFO", "LINDEX", "LLEN", "LPOP", "LRANGE", "LTRIM", "PUBLISH", "RPUSH", "SADD",
+    "SET", "SISMEMBER", "SMEMBERS", "SPOP", "SREM", "SUBSCRIBE", "TIME", "TYPE", "UNSUBSCRIBE", "ZADD",
+    "ZCARD", "ZCOUNT", "ZINCRBY", "ZRANGE", "ZRANGEBYLEX", "ZRANGEBYSCORE", "ZRANK", "ZREM", "ZREVRANGE",
+    "ZREVRANGEBYLEX", "ZSCORE",
 )
 # fmt: on
 """What scripts and calls do to keys and channels of the namespace; a test compares."""
@@ -31,9 +32,10 @@ RIGHTS: Final = Request("rights", COMMANDS)
 
 KEYS: Final = {
     **dict.fromkeys(("head", "body", "card", "result", "why", "log", "change"), "hash"),
-    **dict.fromkeys(("keys", "marks", "counts", "flow", "fresh"), "hash"),
-    **dict.fromkeys(("ids", "dead", "erased", "kept", "kept_dead", "lapsing"), "zset"),
+    **dict.fromkeys(("keys", "marks", "counts", "flow", "fresh", "linked", "parents", "pending"), "hash"),
+    **dict.fromkeys(("ids", "dead", "erased", "kept", "kept_dead", "lapsing", "following"), "zset"),
     **dict.fromkeys(("minutes", "parked", "sessions"), "zset"),
+    "untold": "list",
 }
 """The first keys of every namespace, and what they are."""
 

@@ -12,7 +12,7 @@ from typing import Final
 from noria.backends.ends import follow_up_flaw
 from noria.backends.redis.call import Word
 from noria.backends.redis.cards import write_card
-from noria.backends.redis.heads import LIVELY, NEVER, TIMED, WAITING, Head, pack
+from noria.backends.redis.heads import FOLLOWS, LIVELY, NEVER, TIMED, WAITING, Head, pack
 from noria.backends.units import millis
 from noria.model.job import NewJob, Receipt
 from noria.model.limits import MAX_PRIORITY
@@ -88,6 +88,11 @@ class Drafts:
         """The places of those that are to be stored."""
         return [index for index, words in enumerate(self.words) if words is not None]
 
+    def reject(self, index: int, why: object) -> None:
+        """Store nothing for this job."""
+        self.words[index] = None
+        self._reject(index, why)
+
     def _reject(self, index: int, why: object) -> None:
         self.receipts[index] = Receipt("rejected", self.jobs[index].id, f"it cannot be stored: {why}")
 
@@ -137,7 +142,7 @@ def head_and_card(job: NewJob, keyed: int | None = None) -> tuple[bytes, bytes]:
         lane=job.lane,
         keyed=keyed,
         taken=int(job.admitted),
-        kin=int(bool(job.extras.parent_id)),
+        kin=bool(job.extras.parent_id) + FOLLOWS * bool(job.extras.after),
         # For how long it holds its key, until the script knows when that ends.
         finished=_stored_or_never(job.claim.within) if job.claim is not None and keyed == TIMED else NEVER,
         # Without a time of its own it is due after its delay, by the clock of the script.

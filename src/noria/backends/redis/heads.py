@@ -21,6 +21,9 @@ LIVELY, WAITING, TIMED, GIVEN_UP = 1, 2, 3, 4
 ERASED: Final = 20
 """Stored in place of a state where a record was erased: for a while it still answers those who repeat a call."""
 
+UNSUCCESSFUL, FOLLOWS = 8, 16
+"""Parts of `kin`."""
+
 _LAYOUT: Final = Layout("<BBBBBBBBIIddddddddiIIIIII")
 _TEXTS: Final = 6
 _pack, _unpack, _size = _LAYOUT.pack, _LAYOUT.unpack_from, _LAYOUT.size
@@ -32,7 +35,8 @@ class Head(Struct, gc=False):
     Attributes:
         keyed: how it has its unique key, as above; 0 if it has none.
         taken: its last start was taken from its session; of a job that is to be stored: it is let into a full queue.
-        kin: 1 for a follow-up of another job, 2 more for one that is linked to jobs which stand for its follow-ups.
+        kin: a sum: 1 for a follow-up of another job; 2 if it is linked to jobs which stand for its follow-ups; 4 if
+            others wait for it; 8 if it was erased and had not succeeded; 16 if it is to wait for others.
         aged: while it waits its queue lets it become only so old; the set `lapsing` says until when.
         session: of its last start, in decimal; empty if it never was leased.
         reply, unique, correlation: empty if there is none.

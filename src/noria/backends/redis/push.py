@@ -8,13 +8,14 @@ from typing import ClassVar, Final
 
 from noria.backends.claims import read_trace
 from noria.backends.contract import DocWrite
-from noria.backends.redis import board, claims
+from noria.backends.redis import board, claims, heirs
 from noria.backends.redis.call import Call, Request, Steps, Word
 from noria.backends.redis.drafts import Drafts
 from noria.backends.redis.settings import Settings
 from noria.backends.units import millis
 from noria.ids import Id
-from noria.model.job import NewJob, Receipt
+from noria.model.after import not_there
+from noria.model.job import NO_EXTRAS, NewJob, Receipt
 from noria.model.limits import MAX_BATCH
 
 _ANOTHER: Final = "another job of its call was rejected, and they go along with documents"
@@ -57,6 +58,8 @@ class Pushes(Call):
             for parcel in self._pack(drafts, contests=True):
                 yield from self._contest(parcel, drafts, replies, settings)
         for parcel, answer in zip(parcels, answers, strict=True):
+            if any(_waits(self.pushes[index].jobs) for index in parcel.members):
+                (_,) = yield [heirs.request(settings)]
             fault = self._fault(parcel, answer)
             if fault is None:
                 self._note_taken(parcel, drafts, answer)
@@ -88,6 +91,8 @@ class Pushes(Call):
                 drafts[index].receipts[place] = receipt
         if self.pushes[parcel.members[0]].docs and any(isinstance(each, int) for each in told):
             drafts[parcel.members[0]].reject_all(_ANOTHER)
+        if _waits(jobs) or any(drafts[index].receipts[place].status == "replaced" for index, place in places):
+            yield [heirs.request(settings)]
 
     def _pack(self, drafts: Sequence[Drafts], *, contests: bool) -> Iterator[_Parcel]:
         """Put pushes together; one with documents stays alone, since these are written or not with its jobs.
@@ -139,11 +144,19 @@ class Pushes(Call):
                 refused = True
                 continue
             id = self.pushes[index].jobs[place].id
-            if len(holder) > _ID:
+            if len(holder) == _ID + 1:
+                # It was to wait for a job that is not there.
+                drafts[index].reject(place, not_there(holder[1:].hex()))
+                refused = True
+            elif len(holder) > _ID:
                 drafts[index].receipts[place] = read_trace(id, holder.decode())
             else:
-                drafts[index].receipts[place] = Receipt(
-                    "existing", Id(holder), "id" if holder == id else "unique"
-                )
+                why = "id" if holder == id else "unique"
+                drafts[index].receipts[place] = Receipt("existing", Id(holder), why)
         if refused and self.pushes[parcel.members[0]].docs:
             drafts[parcel.members[0]].reject_all(_ANOTHER)
+
+
+def _waits(jobs: Sequence[NewJob]) -> bool:
+    """Whether one of them waits for others."""
+    return any(job.extras.after for job in jobs if job.extras is not NO_EXTRAS)

@@ -34,7 +34,7 @@ class Asked(Struct):
     asked: int | None = None
 
 
-_WIDTH: Final = 10
+_WIDTH: Final = 11
 _decode_failure = msgspec.json.Decoder(Failure).decode
 _decode_asked = msgspec.json.Decoder(Asked).decode
 _decode_log = msgspec.json.Decoder(tuple[Start, ...]).decode
@@ -53,6 +53,7 @@ class Row(Struct):
     log: bytes | None
     change: bytes | None
     linked: bytes | None
+    awaits: bytes | None
     packed_note: bytes | None
 
     @property
@@ -165,6 +166,7 @@ def record(row: Row, parts: Parts) -> Record:
         past=read_past(past_of(row.change) or None) if Parts.LOG in parts else (),
         cancelling_since=row.cancelling_since,
         linked=_ids(row.linked or b""),
+        awaits=tuple(sorted(_ids(row.awaits or b""))[:100]),
         progress=None if note is None else note.progress_of(head),
         question="" if note is None else note.asked_by(head),
         items=0 if note is None else note.emitted,

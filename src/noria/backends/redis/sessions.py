@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from noria.backends.contract import Cancellation, Ended, Evidence, Fence, Orders, Overdue, Vitals, WorkerCard
-from noria.backends.redis import writes
+from noria.backends.redis import heirs, writes
 from noria.backends.redis.call import Call, Request, Steps, Word
 from noria.backends.redis.fleet import lines
 from noria.backends.redis.heads import Head
@@ -171,7 +171,7 @@ def _take_back(session: SessionId, decide: _Decide, limit: int | None, settings:
             for seen, head, begun in jobs
             if (end := decide(holding, seen, head, begun)) is not None
         ]
-        told = writes.letters((yield writes.requests(ends))) if ends else ""
+        told = (yield from heirs.write(writes.requests(ends), settings)) if ends else ""
         done = [write for write, letter in zip(ends, told, strict=True) if letter == writes.DONE]
         taken += [Fence(write.id, write.head.starts) for write in done]
         if len(jobs) < size:

@@ -11,7 +11,7 @@ from typing import Final
 
 from noria.backends.contract import Verdict
 from noria.backends.ends import asking, storable
-from noria.backends.redis import writes
+from noria.backends.redis import heirs, writes
 from noria.backends.redis.call import Call, Request, Steps, Word
 from noria.backends.redis.drafts import Drafts
 from noria.backends.redis.settings import ERASED_FOR, PORTION, Settings
@@ -26,7 +26,7 @@ from noria.model.state import State
 Item = tuple[int, Settlement]
 """An end, and its place in the call."""
 
-_VERDICTS: Final = {ord("o"): Verdict.OK, ord("a"): Verdict.ALREADY, ord("s"): Verdict.STALE}
+_VERDICTS: Final = {"o": Verdict.OK, "a": Verdict.ALREADY, "s": Verdict.STALE}
 
 
 @dataclass(slots=True)
@@ -56,9 +56,11 @@ class Settle(Call):
         if not asked and not looked:
             return verdicts
         answers = yield [*asked, *looked]
-        for (index, _), letter in zip(done, b"".join(answers[: len(asked)]), strict=True):
+        succeeded, answers = answers[: len(asked)], answers[len(asked) :]
+        for (index, _), letter in zip(done, writes.letters(succeeded), strict=True):
             verdicts[index] = _VERDICTS[letter]
-        answers = answers[len(asked) :]
+        if writes.are_awaited(succeeded):
+            yield [heirs.request(settings)]
         while rest:
             rest = yield from self._end(rest, answers, verdicts, settings)
             answers = (yield writes.looks([end.id for _, end in rest], self.session)) if rest else []
@@ -90,7 +92,8 @@ class Settle(Call):
             verdicts[item[0]] = verdict
         if not held:
             return []
-        told = writes.letters((yield writes.requests([write for _, write in held.values()], self.session)))
+        wanted = writes.requests([write for _, write in held.values()], self.session)
+        told = yield from heirs.write(wanted, settings)
         again: list[Item] = []
         for (item, _), letter in zip(held.values(), told, strict=True):
             if letter == writes.NOT_OPEN:

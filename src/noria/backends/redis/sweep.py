@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from noria.backends.contract import Swept
-from noria.backends.redis import notes, passage, writes
+from noria.backends.redis import heirs, notes, passage, writes
 from noria.backends.redis.call import Call, Request, Steps
 from noria.backends.redis.flow import KEPT, LEEWAY
 from noria.backends.redis.sessions import give_back
@@ -26,12 +26,15 @@ class Sweep(Call):
     def steps(self, settings: Settings) -> Steps:
         """Move what time has moved, at most `limit` rows of each kind."""
         limit = max(1, min(self.limit, MAX_BATCH))
-        moved, look, _ = yield [
+        moved, look, _, untold = yield [
             Request("sweep", [limit, *passage.words(settings)]),
             _prune(limit, settings),
             notes.prune(limit),
+            heirs.untold(settings),
         ]
         (promoted, expired), pruned = moved, look[0]
+        if untold or expired:
+            (untold,) = yield [heirs.request(settings, limit)]
         owing, parked = look[2].split(), look[3]
         returned = yield from _return(owing, limit, settings)
         unparked = (yield from _give_up(limit, settings)) if parked else 0
@@ -44,7 +47,7 @@ class Sweep(Call):
             expired,
             unparked,
             pruned,
-            more=bool(more or owing or parked),
+            more=bool(more or owing or parked or untold),
             next_due=int(next_due) / 1000 if next_due else None,
         )
 
@@ -82,5 +85,5 @@ def _give_up(limit: int, settings: Settings) -> Steps:
         for row in writes.seen(answer[1:])
         if row.head is not None
     ]
-    told = writes.letters((yield writes.requests(ends))) if ends else ""
+    told = (yield from heirs.write(writes.requests(ends), settings)) if ends else ""
     return told.count(writes.DONE)

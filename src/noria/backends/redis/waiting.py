@@ -42,6 +42,9 @@ def move(case: Case) -> Answer:
 def due_at(head: Head, due: float, now: int, *, moves: bool = True) -> Head:
     """The head with a time before which the job may not run, and its rank; `moves`: its state follows from it."""
     state = head.state
+    if state == State.WAITING:
+        # When it has nobody to wait for any more, it is seen whether that has come.
+        moves = False
     if moves and due <= now:
         state = int(State.QUEUED)
     elif moves and state == State.QUEUED:

@@ -22,6 +22,9 @@ DONE, CHANGED, KEY_TAKEN, NOT_OPEN = "o", "c", "k", "s"
 WIDTH: Final = 5
 """Words of a row."""
 
+AWAITED: Final = "+"
+"""Behind the letters, if others wait for a job that has ended: they are to be told; see `heirs`."""
+
 
 class Seen(Struct):
     """A job as it was looked at; `head` is None if there is none, and the other parts are as they are stored."""
@@ -79,7 +82,12 @@ def requests(writes: Sequence[Write], session: Word = "") -> list[Request]:
 
 def letters(answers: Sequence[bytes]) -> str:
     """The answers to `requests`, a letter for each write."""
-    return b"".join(answers).decode()
+    return b"".join(answers).decode().replace(AWAITED, "")
+
+
+def are_awaited(answers: Sequence[bytes]) -> bool:
+    """Whether jobs have ended for which others wait."""
+    return any(answer.endswith(AWAITED.encode()) for answer in answers)
 
 
 def portions(things: Sequence[Any]) -> list[Sequence[Any]]:

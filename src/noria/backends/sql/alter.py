@@ -63,7 +63,7 @@ def _cancel(work: Transaction, rows: Sequence[Altering], change: Change) -> Answ
         elif row.state == State.CANCELLED:
             answers[row.id] = done(State.CANCELLED)
         elif row.state and can(State(row.state), "cancel"):
-            idle[row.id] = Waiting(row.id, row.queue, row.task, row.state, row.reply, 0)
+            idle[row.id] = Waiting(row.id, row.queue, row.task, row.state, row.reply, 0, row.awaited)
             answers[row.id] = done(State.CANCELLED)
         elif row.state:
             answers[row.id] = refused(row)

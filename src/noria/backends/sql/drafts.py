@@ -34,7 +34,7 @@ DEADLINE: Final = 18
 LAPSE: Final = 19
 KEY: Final = 14
 
-_QUEUED, _SCHEDULED = int(State.QUEUED), int(State.SCHEDULED)
+_QUEUED, _SCHEDULED, _WAITING = int(State.QUEUED), int(State.SCHEDULED), int(State.WAITING)
 GIVEN_UP: Final = -1
 """In place of the time until which a key is held: it is not. NULL is as long as the job lives, 0 until it starts."""
 
@@ -53,6 +53,7 @@ class Drafts:
         rows: in the same order; None where nothing is to be stored.
         receipts: in the same order.
         now: the time at which they are stored, in milliseconds.
+        waiting: places of jobs that wait for others; parents: how those stand, by id as hex.
         large: places of jobs whose bodies are too large for a row; it gets a key by `give_keys`.
         rooms: for each queue of bounded length that was looked at, how many more jobs it may have.
         regarded: all of them follow the limits of their queues already.
@@ -74,9 +75,14 @@ class Drafts:
         self.large = [index for index, job in enumerate(jobs) if inline < len(job.body) <= most]
         self.claims = [index for index, job in enumerate(jobs) if job.claim is not None]
         self.given_up: dict[int, Id | None] = {}
+        self.waiting: list[int] = []
+        self.parents: dict[str, int] = {}
         for index, job in enumerate(jobs):
             try:
-                self.rows.append(_row(job, now, inline, most))
+                row = _row(job, now, inline, most)
+                self.rows.append(row)
+                if row[STATE] is _WAITING:
+                    self.waiting.append(index)
             except _UNFIT as error:
                 self.rows.append(None)
                 self._reject(index, error)
@@ -189,7 +195,7 @@ def _row(job: NewJob, now: int, inline: int, max_body: int) -> Row:
     if job.attempts > _MOST or job.crash_budget > _MOST:
         raise ValueError("its attempts or crash budget is out of range")
     body, hex = from_bytes(job.body, job.codec) if size <= inline else _SPILLED
-    row = (
+    row: Row = (
         job.id.hex(),
         _QUEUED if due <= now else _SCHEDULED,
         job.queue,
@@ -205,7 +211,8 @@ def _row(job: NewJob, now: int, inline: int, max_body: int) -> Row:
     )
     # A row that ends early costs less to write and to read; most jobs have nothing of the rest.
     if job.unique is not None or job.reply is not None or hex is not None or job.extras is not NO_EXTRAS:
-        return row + _tail(job, hex)
+        row += _tail(job, hex)
+        return (row[0], _WAITING, *row[2:]) if job.extras.after else row
     if job.keep is not None or job.expires is not None or job.deadline is not None:
         return row + _tail(job, hex)
     return row

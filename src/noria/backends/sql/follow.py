@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from noria.backends.contract import Verdict
 from noria.backends.ends import follow_up_flaw
+from noria.backends.sql import heirs
 from noria.backends.sql.admission import regard
 from noria.backends.sql.drafts import Drafts
 from noria.backends.sql.push import announce
@@ -46,10 +47,15 @@ class FollowUps:
         rows = drafts.stored()
         if not rows:
             return
+        # Its parent has ended, so that none can be rejected for whom it waits for.
+        if drafts.waiting:
+            heirs.admit(work, drafts, strict=False)
         if work.looks_first:
             regard(work, drafts)
             drafts.regarded = True
         work.insert(drafts)
+        if drafts.waiting:
+            heirs.enter(work, drafts)
         announce(work, drafts.stored())
         links: defaultdict[str, list[str]] = defaultdict(list)
         for (_, owner), receipt in zip(self._owners, drafts.receipts, strict=True):

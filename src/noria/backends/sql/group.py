@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from noria.backends.sql import heirs
 from noria.backends.sql.call import Call, Sync
 from noria.backends.sql.lease import Take
 from noria.backends.sql.push import Push, Pushes
 from noria.backends.sql.settings import Settings
 from noria.backends.sql.transaction import Transaction
+from noria.model.limits import MAX_BATCH
 
 
 class Group:
@@ -41,7 +43,10 @@ class Group:
 
     def run(self, work: Transaction) -> list[Any]:
         """Run all of them; returns what each `finish` is to get."""
-        return [call.run(work) for call in self.calls]
+        replies = [call.run(work) for call in self.calls]
+        if work.ended_parents:
+            heirs.pass_on(work, MAX_BATCH)
+        return replies
 
     def spread(self, replies: Sequence[Any]) -> dict[int, Any]:
         """The replies of what was run, as replies of what was given."""

@@ -83,7 +83,7 @@ class Holders:
         row = self._rows[holder.id]
         if successor is not None:
             self._replaced[row.id] = (
-                Waiting(row.id, row.queue, row.task, holder.state, row.reply, 0),
+                Waiting(row.id, row.queue, row.task, holder.state, row.reply, 0, 1),
                 successor,
             )
         if successor is None or row.hold:
@@ -139,7 +139,7 @@ def conclude(work: Transaction, drafts: Drafts) -> None:
     if holds := drafts.holds():
         work.run("push_holds", encode(holds))
     replaced = [
-        (Waiting(job.id.hex(), job.queue, job.task, row[1], job.reply, 0), successor)
+        (Waiting(job.id.hex(), job.queue, job.task, row[1], job.reply, 0, 1), successor)
         for place, successor in drafts.given_up.items()
         if successor is not None and (row := drafts.rows[place]) is not None
         for job in (drafts.jobs[place],)

@@ -73,7 +73,7 @@ def finish(
         work.happened(job.queue, job.task, _WORDS[state])
         if dead:
             work.moved(job.queue, None, DEAD)
-        work.ended(job.id, job.reply, state)
+        work.ended(job.id, job.reply, state, job.awaited)
 
 
 def _kept(job: Waiting, failure: Failure) -> tuple[str, str]:

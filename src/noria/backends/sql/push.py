@@ -9,7 +9,7 @@ from itertools import accumulate, pairwise
 from typing import ClassVar
 
 from noria.backends.contract import DocWrite
-from noria.backends.sql import board
+from noria.backends.sql import board, heirs
 from noria.backends.sql.admission import regard
 from noria.backends.sql.call import Call, Sync
 from noria.backends.sql.drafts import DUE, LANE, QUEUE, STATE, TASK, Drafts, Row
@@ -59,12 +59,16 @@ class Pushes(Call):
         """Store the jobs and documents, as `Queue.push` promises."""
         drafts = self._drafts
         assert drafts is not None, "prepared before"
+        if drafts.waiting:
+            heirs.admit(work, drafts, strict=True)
         if work.looks_first or self._carrying:
             regard(work, drafts)
             drafts.regarded = True
             self._keep_whole(drafts)
         conflicts = self._write_docs(work, drafts) if self._carrying else {}
         work.insert(drafts)
+        if drafts.waiting:
+            heirs.enter(work, drafts)
         announce(work, drafts.stored())
         return [conflicts.get(index) or drafts.receipts[span] for index, span in enumerate(self._spans)]
 

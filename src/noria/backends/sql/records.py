@@ -108,7 +108,8 @@ def _record(row: Row, parts: Parts) -> Record:
         log=_log(row) if Parts.LOG in parts else (),
         past=read_past(row.past),
         cancelling_since=seconds_or_none(row.asked),
-        linked=() if row.linked is None else tuple(map(to_id, decode(row.linked, list[str]))),
+        linked=_ids(row.linked),
+        awaits=_ids(row.awaits),
         progress=None if row.progress is None else _progress(row.progress, row),
         question=row.question or "",
         items=row.emitted,
@@ -126,3 +127,7 @@ def _log(row: Row) -> tuple[Start, ...]:
         return log
     began, ended = (row.began or 0) / 1000, (row.finished or 0) / 1000
     return (*log, Start(row.starts, Outcome.SUCCEEDED, began, ended, row.worker))
+
+
+def _ids(text: str | None) -> tuple[Id, ...]:
+    return () if text is None else tuple(map(to_id, decode(text, list[str])))

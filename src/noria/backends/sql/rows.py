@@ -6,7 +6,7 @@ Ids cross as hex. Bytes cross as text if they are text that JSON and SQL both ca
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
@@ -72,6 +72,7 @@ class Fenced(Struct, array_like=True, gc=False):
     reply: str | None = None
     keep: int | None = None
     spilled: int = 0
+    awaited: int = 0
 
 
 class Running(Struct, array_like=True, gc=False):
@@ -99,10 +100,14 @@ class Running(Struct, array_like=True, gc=False):
     expires: int | None = None
     deadline: int | None = None
     began: int | None = None
+    awaited: int = 0
 
 
 class Waiting(Struct, array_like=True, gc=False):
-    """A row of `lapsed_pick.sql` and `parked_pick.sql`. `late`: `DEADLINE`, `TOO_OLD`, or 0 if it should have begun."""
+    """A row of `lapsed_pick.sql` and `parked_pick.sql`. `late`: `DEADLINE`, `TOO_OLD`, or 0 if it should have begun.
+
+    `awaited`: others wait for its end.
+    """
 
     id: str
     queue: str
@@ -110,6 +115,7 @@ class Waiting(Struct, array_like=True, gc=False):
     state: int
     reply: str | None
     late: int
+    awaited: int = 0
 
 
 class Altering(Struct, array_like=True, gc=False):
@@ -139,6 +145,23 @@ class Altering(Struct, array_like=True, gc=False):
     changed: str | None = None
     extras: str | None = None
     asks: int = 0
+    awaited: int = 0
+
+
+class Waiter(Struct, array_like=True, gc=False):
+    """A row of `await_look.sql`. `pending`: how many it waits for; `spoiled`: one did not succeed."""
+
+    id: str
+    queue: str
+    task: str
+    lane: int
+    reply: str | None
+    pending: int
+    spoiled: int
+    on: str | None
+    priority: int
+    due: int
+    awaited: int
 
 
 class Row(Struct, array_like=True, gc=False):
@@ -187,6 +210,7 @@ class Row(Struct, array_like=True, gc=False):
     note: str | None
     noted: int | None
     question: str | None
+    awaits: str | None
 
 
 def encode(value: object) -> str:
@@ -194,8 +218,10 @@ def encode(value: object) -> str:
     return _encoder.encode(value).decode()
 
 
-def decode(text: str | bytes, type: type[T]) -> T:
+def decode(text: str | bytes | list[Any], type: type[T]) -> T:
     """Read what a statement returned."""
+    if isinstance(text, list):  # a caller's own driver has read the JSON already, if it is told to
+        return msgspec.convert(text, type)
     return msgspec.json.decode(text, type=type)
 
 

@@ -114,7 +114,7 @@ def end_start(
     if end.outcome is Outcome.CRASHED:
         work.happened(queue, row.task, "crashed")
     if state.final:
-        work.ended(row.id, row.reply, state)
+        work.ended(row.id, row.reply, state, row.awaited)
     elif state is not State.PARKED and end.delay <= work.settings.poll:
         work.has_work(queue)
     bounds = Bounds(queue) if state.final else work.bounds_of(queue)

@@ -73,6 +73,7 @@ def _of_states(states: frozenset[State], oldest_first: bool) -> Source:
             set(RUNS),
             {State.PARKED},
             {State.SCHEDULED, State.RETRYING},
+            {State.WAITING},
         )
         sources.append(_simple("find_live", oldest_first, *(bool(states & kind) for kind in kinds)))
 

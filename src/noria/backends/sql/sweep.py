@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from noria.backends.contract import Swept
-from noria.backends.sql import board, flow, marks
+from noria.backends.sql import board, flow, heirs, marks
 from noria.backends.sql.call import Idle
 from noria.backends.sql.passage import expire, give_up, promote
 from noria.backends.sql.prune import prune, prune_over
@@ -32,6 +32,8 @@ class Sweep(Idle):
         """Move what time has moved, at most `limit` rows of each kind."""
         limit = max(1, min(self.limit, MAX_BATCH))
         look = _look(work)
+        if look.untold:
+            heirs.pass_on(work, limit)
         swept = (
             promote(work, decode(look.queues, list[str]), limit) if look.due else 0,
             _return(work, limit) if look.owing else 0,
@@ -56,6 +58,7 @@ class _Look:
     old_docs: int
     old_flow: int
     old_marks: int
+    untold: int
     over: int
     next_due: int | None
     queues: str
@@ -74,6 +77,7 @@ class _Look:
             self.old_docs,
             self.old_flow,
             self.old_marks,
+            self.untold,
         )
         return any(parts) or self.over > 0
 

@@ -40,6 +40,7 @@ class Transaction(ABC):
         outlines: outcomes to be told after the commit, by reply channel.
         wake: channels to be hinted after the commit, each with the lane that has work, or None.
         hints: what else is to be sent after the commit.
+        ended_parents: jobs that have ended and that others wait for, by id as hex, with their states.
     """
 
     patterns: ClassVar[Patterns]
@@ -52,6 +53,7 @@ class Transaction(ABC):
         self.outlines: dict[Channel, list[Outline]] = {}
         self.wake: dict[Channel, int | None] = {}
         self.hints: list[tuple[Channel, bytes]] = []
+        self.ended_parents: dict[str, int] = {}
         self._counts: defaultdict[tuple[str, int], int] = defaultdict(int)
         self._flow: defaultdict[tuple[str, str, Word], int] = defaultdict(int)
         self._bounds: dict[str, Bounds] | None = None
@@ -94,9 +96,11 @@ class Transaction(ABC):
         if reply is not None:
             self.outlines.setdefault(reply, []).append(outline)
 
-    def ended(self, id: str, reply: str | None, state: State) -> None:
-        """Have the end of a job without a value told to whoever waits for it."""
+    def ended(self, id: str, reply: str | None, state: State, awaited: int = 0) -> None:
+        """Have the end of a job without a value told to whoever waits for it, jobs included."""
         self.tell(reply, Outline(id.lower(), int(state)))
+        if awaited:
+            self.ended_parents[id.lower()] = int(state)
 
     def has_work(self, queue: str, lane: int | None = None) -> None:
         """Wake those who wait for jobs of this queue, in any lane unless one is named."""

@@ -35,6 +35,9 @@ class Stand:
 
     def due_at(self, due: int, now: int) -> Stand:
         """With another time before which it may not run."""
+        if self.state is State.WAITING:
+            # When it has nobody to wait for any more, it is seen whether that has come.
+            return replace(self, due=due)
         if due <= now:
             return replace(self, due=due, state=State.QUEUED)
         later = State.SCHEDULED if self.state is State.QUEUED else self.state

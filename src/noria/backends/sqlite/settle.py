@@ -176,6 +176,8 @@ def _keep_each(
         if row.fence == HELD and alive and id not in seen:
             seen.add(id)
             done.add(id, end, row)
+            if row.awaited:
+                work.ended_parents[id] = State.SUCCEEDED
             verdicts[index] = Verdict.OK
         elif row.fence == ENDED or id in seen:
             verdicts[index] = Verdict.ALREADY

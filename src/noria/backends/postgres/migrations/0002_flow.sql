@@ -56,3 +56,28 @@ CREATE TABLE noria.items (
     data bytea NOT NULL,
     PRIMARY KEY (id, n)
 );
+
+-- Workflows. A job in state 4 waits for others: how many of those have not ended yet, and whether one of the rest did not
+-- succeed (of the trace of an erased record: whether that one did not). `awaited` marks a job that others wait for.
+ALTER TABLE noria.jobs ADD COLUMN pending integer NOT NULL DEFAULT 0;
+ALTER TABLE noria.jobs ADD COLUMN spoiled boolean NOT NULL DEFAULT false;
+ALTER TABLE noria.jobs ADD COLUMN awaited boolean NOT NULL DEFAULT false;
+
+CREATE TABLE noria.awaits (
+    parent uuid NOT NULL,
+    child uuid NOT NULL,
+    PRIMARY KEY (parent, child)
+);
+
+CREATE INDEX awaits_of ON noria.awaits (child, parent);
+
+-- Jobs that wait for others, to be found.
+CREATE TABLE noria.following (
+    id uuid PRIMARY KEY
+);
+
+-- Jobs that have ended, and how, as long as some that wait for them have not been told.
+CREATE TABLE noria.ended_parents (
+    parent uuid PRIMARY KEY,
+    state smallint NOT NULL
+);

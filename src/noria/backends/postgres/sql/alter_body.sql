@@ -6,4 +6,4 @@ UPDATE noria.jobs AS j
 SET body = v ->> 1, body_bytes = decode(v ->> 2, 'hex'), codec = $2::text
 FROM jsonb_array_elements($1::jsonb) AS e (v)
 WHERE j.id = (v ->> 0)::uuid AND j.id = ANY (ARRAY(SELECT (w ->> 0)::uuid FROM jsonb_array_elements($1::jsonb) AS f (w)))
-AND j.state IN (1, 2, 6, 7)
+AND j.state IN (1, 2, 4, 6, 7)

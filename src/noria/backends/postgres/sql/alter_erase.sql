@@ -4,7 +4,7 @@
 -- Locks: the jobs, as alter_look.sql has before.
 -- Safe to repeat: yes; only a job that has ended is changed.
 UPDATE noria.jobs AS j
-SET state = 20, dead = false, body = '', body_bytes = NULL, result = NULL, result_bytes = NULL, extras = NULL,
+SET state = 20, spoiled = j.state <> 10, dead = false, body = '', body_bytes = NULL, result = NULL, result_bytes = NULL, extras = NULL,
     correlation_id = NULL, parent_id = NULL, linked = NULL, failure = NULL, fingerprint = NULL, change = NULL, log = NULL,
     past = NULL, unique_key = NULL, live_key = NULL, reply = NULL, prune_at = $2::bigint, version = version + 1
 FROM jsonb_array_elements_text($1::jsonb) AS e (id)

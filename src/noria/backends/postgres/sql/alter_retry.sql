@@ -8,7 +8,7 @@
 UPDATE noria.jobs AS j
 SET state = $2::smallint, rank = (v ->> 1)::bigint, due = $3::bigint, attempts = coalesce($4::bigint, attempts),
     change = $5::text, dead = false, inbox = NULL, spent = 0, crashes = 0, releases = 0, snoozes = 0, expires = NULL,
-    deadline = NULL, lapse = (v ->> 2)::bigint, finished = NULL, prune_at = NULL, failure = NULL, fingerprint = NULL,
+    deadline = NULL, lapse = (v ->> 2)::bigint, finished = NULL, prune_at = NULL, failure = NULL, fingerprint = NULL, pending = 0,
     result = NULL, result_bytes = NULL, result_codec = NULL, version = version + 1,
     live_key = CASE WHEN hold IS NULL OR hold = 0 AND starts = 0 THEN unique_key ELSE live_key END
 FROM jsonb_array_elements($1::jsonb) AS e (v)

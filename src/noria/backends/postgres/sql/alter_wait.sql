@@ -8,4 +8,4 @@ SET state = (v ->> 1)::smallint, priority = (v ->> 2)::integer, rank = (v ->> 3)
     expires = (v ->> 5)::bigint, lapse = (v ->> 6)::bigint, extras = v ->> 7, change = $2::text, version = version + 1
 FROM jsonb_array_elements($1::jsonb) AS e (v)
 WHERE j.id = (v ->> 0)::uuid AND j.id = ANY (ARRAY(SELECT (w ->> 0)::uuid FROM jsonb_array_elements($1::jsonb) AS f (w)))
-AND j.state IN (1, 2, 6, 7)
+AND j.state IN (1, 2, 4, 6, 7)

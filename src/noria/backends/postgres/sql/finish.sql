@@ -8,4 +8,4 @@ SET state = (v ->> 1)::smallint, dead = (v ->> 2)::boolean, prune_at = (v ->> 3)
     version = version + 1
 FROM jsonb_array_elements($1::jsonb) AS e (v)
 WHERE j.id = (v ->> 0)::uuid AND j.id = ANY (ARRAY(SELECT (w ->> 0)::uuid FROM jsonb_array_elements($1::jsonb) AS f (w)))
-AND j.state IN (1, 2, 6, 7)
+AND j.state IN (1, 2, 4, 6, 7)

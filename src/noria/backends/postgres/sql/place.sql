@@ -7,7 +7,7 @@ WITH asked AS MATERIALIZED (
     FROM jsonb_array_elements($1::jsonb) AS e (v)
 ), job AS MATERIALIZED (
     SELECT j.id, j.state, j.queue, j.task, j.lane, j.rank, j.due, j.crashes >= 2 AS suspect, j.prune_at, j.dead,
-        j.fingerprint, j.finished, j.began
+        j.fingerprint, j.finished, j.began, j.pending
     FROM asked AS a JOIN noria.jobs AS j ON j.id = a.id AND j.id = ANY (ARRAY(SELECT id FROM asked))
 ), ready AS (
     INSERT INTO noria.ready (queue, lane, suspect, rank, id)
@@ -17,6 +17,8 @@ WITH asked AS MATERIALIZED (
 ), parked AS (
     INSERT INTO noria.parked (task, queue, lane, suspect, rank, id, since)
     SELECT task, queue, lane, suspect, rank, id, coalesce(began, 0) FROM job WHERE state = 7
+), following AS (
+    INSERT INTO noria.following (id) SELECT id FROM job WHERE state = 4 AND pending > 0
 ), kept AS (
     INSERT INTO noria.kept (kind, at, id)
     SELECT CASE WHEN state = 20 THEN 2 WHEN dead THEN 1 ELSE 0 END, prune_at, id FROM job WHERE state >= 10

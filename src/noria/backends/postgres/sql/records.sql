@@ -18,7 +18,12 @@ SELECT coalesce(json_agg(CASE WHEN j.state < 20 THEN json_build_array(
     CASE WHEN $3::boolean AND octet_length(j.result_bytes) <= $5::bigint THEN encode(j.result_bytes, 'hex') END,
     j.linked,
     coalesce(m.version, 0), coalesce(m.emitted, 0), CASE WHEN m.starts = j.starts THEN m.progress END, m.note, m.noted,
-    CASE WHEN m.starts = j.starts AND m.session = j.session AND j.state = 3 THEN m.asks END
+    CASE WHEN m.starts = j.starts AND m.session = j.session AND j.state = 3 THEN m.asks END,
+    CASE WHEN j.state = 4 THEN (
+        SELECT json_agg(noria.hex(parent))::text FROM (
+            SELECT parent FROM noria.awaits WHERE child = j.id ORDER BY parent LIMIT 100
+        ) AS first_ones
+    ) END
 ) END ORDER BY place), '[]')
 FROM jsonb_array_elements_text($1::jsonb) WITH ORDINALITY AS e (id, place)
 LEFT JOIN noria.jobs AS j ON j.id = e.id::uuid

@@ -7,6 +7,7 @@
 --     homes: JSON [[queue, task, 1 if erased, n], …] of those that were done;
 --     replies: JSON [[place from 1, channel], …] of those whose outcome somebody waits for;
 --     misses: JSON [[place from 1, 2 if it was ended before by this session, else 0], …] of those that were not done;
+--     parents: JSON [place from 1, …] of those for which other jobs wait;
 --     kept: how many records of ended jobs there were; stale: whether some of them may go;
 --     bounds: as limits.sql.
 -- Locks: the session, so that its end waits; then the jobs; and, shared, reply channels on which nobody hears.
@@ -42,7 +43,7 @@ WITH alive AS MATERIALIZED (
     FROM alive CROSS JOIN asked AS a
     WHERE j.id = a.id AND j.id = ANY (ARRAY(SELECT id FROM asked))
     AND j.starts = a.starts AND j.session = $2::bigint AND j.state = 3
-    RETURNING a.place, j.id, j.queue, j.task, j.reply, j.prune_at, (j.state = 20)::integer AS erased
+    RETURNING a.place, j.id, j.queue, j.task, j.reply, j.prune_at, (j.state = 20)::integer AS erased, j.awaited
 ), unheld AS (
     DELETE FROM noria.held AS h USING done AS d WHERE h.session = $2::bigint AND h.id = d.id
 ), kept AS (
@@ -59,6 +60,7 @@ SELECT
         SELECT coalesce(json_agg(json_build_array(a.place, noria.fence(a.id, $2::bigint, a.starts))), '[]')
         FROM asked AS a LEFT JOIN done AS d ON d.place = a.place WHERE d.place IS NULL
     ) AS misses,
+    (SELECT coalesce(json_agg(place), '[]') FROM done WHERE awaited) AS parents,
     (SELECT coalesce(sum(CASE state WHEN -1 THEN -n ELSE n END), 0)::bigint FROM noria.counts
         WHERE state >= 10 OR state = -1) AS kept,
     EXISTS (SELECT 1 FROM noria.kept WHERE kind = 0 AND at <= $3::bigint)::integer AS stale,

@@ -2,7 +2,7 @@
 -- In: 1 now; 2 parked before this time; 3 sessions ended before this time; 4 how many records may be kept;
 --     5 minutes before this one are to go.
 -- Out: one row (due, lapsed, parked, owing, old, erased, old dead letters, old sessions, old documents, old minutes,
---     old marks, records over the cap, next_due, JSON of the queues in which something is due).
+--     old marks, ends that are not told, records over the cap, next_due, JSON of the queues in which something is due).
 -- Locks: reads only.
 -- Safe to repeat: yes.
 SELECT
@@ -20,6 +20,7 @@ SELECT
         OR EXISTS (SELECT 1 FROM noria.flow_changes WHERE minute < $5::bigint)
     )::integer,
     EXISTS (SELECT 1 FROM noria.marks WHERE look_at <= $1::bigint)::integer,
+    EXISTS (SELECT 1 FROM noria.ended_parents)::integer,
     greatest(0, (
         SELECT coalesce(sum(CASE state WHEN -1 THEN -n ELSE n END), 0)::bigint FROM noria.counts
         WHERE state >= 10 OR state = -1

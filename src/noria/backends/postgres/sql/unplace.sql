@@ -23,6 +23,8 @@ WITH asked AS MATERIALIZED (
     DELETE FROM noria.kept AS p USING job AS j
     WHERE j.state >= 10 AND p.kind = (CASE WHEN j.state = 20 THEN 2 WHEN j.dead THEN 1 ELSE 0 END)::smallint
     AND p.at = j.prune_at AND p.id = j.id
+), unfollowing AS (
+    DELETE FROM noria.following AS p USING job AS j WHERE j.state = 4 AND p.id = j.id
 ), succeeds AS (
     DELETE FROM noria.unsuccessful AS p USING job AS j
     WHERE j.state IN (11, 12, 13) AND p.state = j.state AND p.id = j.id

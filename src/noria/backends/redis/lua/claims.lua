@@ -85,14 +85,15 @@ for _ = 1, number() do
     if card ~= '' then store('card', id, card) end
     store('why', id, why)
     put(id, h, now + tonumber(kept), '')
-    if h.kin == 1 then adopt(id, card) end
+    if bit.band(h.kin, 1) == 1 then adopt(id, card) end
     happened(h, 'arrived')
     happened(h, 'cancelled')
     tell_end(id, h)
 end
 for each = first, last, 4 do
     local h, whole = begin(ARGV[each + 1])
-    create(ARGV[each], h, whole, ARGV[each + 2], ARGV[each + 3], soon)
+    local parents = h.kin >= 16 and parents_of(ARGV[each + 2]) or nil
+    create(ARGV[each], h, whole, ARGV[each + 2], ARGV[each + 3], soon, parents)
 end
 conclude()
 return {'o'}

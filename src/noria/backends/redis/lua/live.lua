@@ -38,6 +38,7 @@ for i = 1, #counts, 2 do
     end
 end
 if wanted('7') then add(P .. 'parked') end
+if wanted('4') then add(P .. 'following') end
 if wanted('3') then
     for _, session in ipairs(redis.call('ZRANGE', P .. 'sessions', 0, -1)) do add(P .. 'held:' .. session) end
     for _, session in ipairs(redis.call('SMEMBERS', P .. 'owing')) do add(P .. 'held:' .. session) end

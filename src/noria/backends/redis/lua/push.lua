@@ -7,9 +7,9 @@
 --     holds its key, if `keyed` is 3; `taken` says that it is let into a full queue. An empty head stands for that of the
 --     job before, with its card.
 -- Out: [place, id, …] of each job that was not stored and the job that stands for it, or the trace of one that was added
---     to another, longer than an id, or, shorter than one, how many may wait in its queue, which is full: with documents,
---     nothing was stored then. Or a text: the place of the first document that conflicts, with all versions; then nothing
---     was stored.
+--     to another, longer than an id, or, shorter than one, how many may wait in its queue, which is full, or '-' and the id
+--     of a job that it was to wait for and that is not there: with documents, nothing was stored then. Or a text: the place
+--     of the first document that conflicts, with all versions; then nothing was stored.
 -- Locks: the server, about 5 microseconds for each of many jobs.
 -- Safe to repeat: yes; the second time every id is taken.
 -- A full server refuses it as a whole, before anything was done.
@@ -19,11 +19,13 @@ for at = first, #ARGV, 4 do ids[#ids + 1] = ARGV[at] end
 gathers = #ids > 1
 read_heads(ids)
 if ARGV[4] ~= '0' then
+    local place, parent = first_missing(first, #ARGV)
+    if place then return {place, '-' .. parent} end
     local none = refused(first, #ARGV)
     if #none > 0 then return none end
     local conflict = write_docs(5, tonumber(ARGV[4]))
     if conflict then return conflict end
 end
-local taken = enroll(first, #ARGV, now + tonumber(ARGV[3]))
+local taken = enroll(first, #ARGV, now + tonumber(ARGV[3]), true)
 conclude()
 return taken

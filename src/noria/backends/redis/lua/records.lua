@@ -4,7 +4,8 @@
 -- In: ARGV[3] 1 if with bodies; ARGV[4] with results; ARGV[5] with logs; ARGV[6] bodies and results of more bytes are left
 --     out; then the ids.
 -- Out: for each job, flat: head or null, worker, failure, card, body, result, log, with logs, or if its cancel was asked
---     for, its last change with its past; the ids of jobs that stand for its follow-ups; its notes; a part that is not there is null. A
+--     for, its last change with its past; the ids of jobs that stand for its follow-ups; those of jobs that it waits for; its
+--     notes; a part that is not there is null. A
 --     result stands behind its codec and a NUL; one that is left out, or was not asked for, is its codec alone.
 -- Locks: nothing.
 -- Safe to repeat: yes.
@@ -41,10 +42,11 @@ for at = 7, #ARGV do
         reply[n + 6] = result_of(id)
         reply[n + 7] = ARGV[5] == '1' and redis.call('HGET', P .. 'log', id)
         reply[n + 8] = (h.cancelling == 1 or ARGV[5] == '1') and redis.call('HGET', P .. 'change', id)
-        reply[n + 9] = h.kin >= 2 and redis.call('HGET', P .. 'linked', id)
-        reply[n + 10] = any_notes and redis.call('HGET', P .. 'notes', id)
+        reply[n + 9] = bit.band(h.kin, 2) == 2 and redis.call('HGET', P .. 'linked', id)
+        reply[n + 10] = h.state == WAITING and table.concat(redis.call('SMEMBERS', P .. 'awaits:' .. id))
+        reply[n + 11] = any_notes and redis.call('HGET', P .. 'notes', id)
     else
-        for i = 1, 10 do reply[n + i] = false end
+        for i = 1, 11 do reply[n + i] = false end
     end
 end
 return reply

@@ -38,11 +38,11 @@ while at <= #ARGV do
     verdicts[#verdicts + 1] = verdict
     if verdict == 'o' then
         -- The key that it has given up may be taken over.
-        local taken = enroll(first, behind - 1, soon)
+        local taken = enroll(first, behind - 1, soon, false)
         if #taken > 0 then link(ARGV[at], taken) end
     end
     at = behind
 end
 prune_within(cap, 2 * #verdicts)
 conclude()
-return table.concat(verdicts)
+return table.concat(verdicts) .. awaited

@@ -6,7 +6,7 @@
 --     if its end is told and 'w' if workers are woken, the order to its worker to cancel it ('+' and why, or empty), how
 --     many parts are written, and for each of these its name and '+' and the value, or '-' to drop it.
 -- Out: a text with a letter for each: 'o' done, 'c' changed meanwhile, 'k' another job has its key, 's' the session is
---     not open.
+--     not open; then '+' if others wait for one that has ended.
 -- Locks: the server, about 15 microseconds for each job.
 -- Safe to repeat: yes; the version is another then.
 local alive = ARGV[3] == '' or redis.call('ZSCORE', P .. 'sessions', ARGV[3])
@@ -20,4 +20,4 @@ while at <= #ARGV do
     end
 end
 conclude()
-return table.concat(answers)
+return table.concat(answers) .. awaited

@@ -58,3 +58,26 @@ CREATE TABLE items (
     data BLOB NOT NULL,
     PRIMARY KEY (id, n)
 ) STRICT, WITHOUT ROWID;
+
+-- Workflows. A job in state 4 waits for others: how many of those have not ended yet, and whether one of the rest did not
+-- succeed (of the trace of an erased record: whether that one did not). `awaited` marks a job that others wait for.
+ALTER TABLE jobs ADD COLUMN pending INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN spoiled INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN awaited INTEGER NOT NULL DEFAULT 0;
+DROP INDEX lapsing;
+CREATE INDEX lapsing ON jobs (lapse, id) WHERE lapse IS NOT NULL AND state IN (1, 2, 4, 6, 7);
+CREATE INDEX waiting_all ON jobs (id) WHERE state = 4;
+
+CREATE TABLE awaits (
+    parent BLOB NOT NULL,
+    child BLOB NOT NULL,
+    PRIMARY KEY (parent, child)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX awaits_of ON awaits (child, parent);
+
+-- Jobs that have ended, and how, as long as some that wait for them have not been told.
+CREATE TABLE ended_parents (
+    parent BLOB PRIMARY KEY NOT NULL,
+    state INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;

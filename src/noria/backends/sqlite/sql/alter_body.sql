@@ -5,4 +5,4 @@
 UPDATE jobs
 SET body = coalesce(e.value ->> 1, unhex(e.value ->> 2)), codec = ?2
 FROM jsonb_each(?1) AS e
-WHERE jobs.id = unhex(e.value ->> 0) AND +jobs.state IN (1, 2, 6, 7)
+WHERE jobs.id = unhex(e.value ->> 0) AND +jobs.state IN (1, 2, 4, 6, 7)

@@ -7,7 +7,7 @@
 UPDATE jobs
 SET state = ?2, rank = e.value ->> 1, due = ?3, attempts = coalesce(?4, attempts), change = ?5, dead = 0,
     cancelling = 0, spent = 0, crashes = 0, releases = 0, snoozes = 0, expires = NULL, deadline = NULL, lapse = e.value ->> 2,
-    finished = NULL, prune_at = NULL, failure = NULL, fingerprint = NULL, result = NULL, result_codec = NULL,
+    finished = NULL, prune_at = NULL, failure = NULL, fingerprint = NULL, pending = 0, result = NULL, result_codec = NULL,
     version = version + 1
 FROM jsonb_each(?1) AS e
 WHERE jobs.id = unhex(e.value ->> 0) AND +jobs.state IN (11, 12, 13)

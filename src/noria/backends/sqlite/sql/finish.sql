@@ -6,4 +6,4 @@ UPDATE jobs
 SET state = e.value ->> 1, dead = e.value ->> 2, prune_at = e.value ->> 3, failure = e.value ->> 4,
     fingerprint = e.value ->> 5, change = coalesce(e.value ->> 6, change), finished = ?2, version = version + 1
 FROM jsonb_each(?1) AS e
-WHERE jobs.id = unhex(e.value ->> 0) AND +jobs.state IN (1, 2, 6, 7)
+WHERE jobs.id = unhex(e.value ->> 0) AND +jobs.state IN (1, 2, 4, 6, 7)

@@ -5,7 +5,8 @@
 -- Safe to repeat: yes.
 SELECT json_group_array(json_array(
     1, lower(hex(id)), starts, queue, task, reply, CASE WHEN cancelling THEN coalesce(change ->> 'note', '') END,
-    spent, attempts, crashes, crash_budget, releases, snoozes, rank, priority, due, expires, deadline, began
+    spent, attempts, crashes, crash_budget, releases, snoozes, rank, priority, due, expires, deadline, began,
+    awaited
 )) FROM (
     SELECT * FROM jobs INDEXED BY held
     WHERE session = ?1 AND state = 3

@@ -17,7 +17,7 @@ SELECT
         WHERE jobs.queue = w.value ->> 0 AND jobs.state IN (1, 6) AND jobs.due <= ?3
     ) OR EXISTS (
         SELECT 1 FROM jobs INDEXED BY lapsing
-        WHERE lapse IS NOT NULL AND state IN (1, 2, 6, 7) AND lapse <= ?3
+        WHERE lapse IS NOT NULL AND state IN (1, 2, 4, 6, 7) AND lapse <= ?3
     ) AS moving,
     (
         SELECT min((

@@ -35,7 +35,12 @@ SELECT json_group_array(CASE WHEN j.state < 20 THEN json_array(
         )
     END END, j.linked,
     coalesce(m.version, 0), coalesce(m.emitted, 0), CASE WHEN m.starts = j.starts THEN m.progress END, m.note, m.noted,
-    CASE WHEN m.starts = j.starts AND m.session = j.session AND j.state = 3 THEN m.asks END
+    CASE WHEN m.starts = j.starts AND m.session = j.session AND j.state = 3 THEN m.asks END,
+    CASE WHEN j.state = 4 THEN (
+        SELECT json_group_array(hex(parent)) FROM (
+            SELECT parent FROM awaits INDEXED BY awaits_of WHERE child = j.id ORDER BY parent LIMIT 100
+        )
+    ) END
 ) END)
 FROM jsonb_each(?1) AS e
 LEFT JOIN jobs AS j ON j.id = unhex(e.value)

@@ -20,7 +20,7 @@ SELECT
                 CASE +j.state WHEN 3 THEN 1 ELSE 2 END, e.value ->> 0, e.value ->> 1, j.queue, j.task, j.reply,
                 CASE WHEN j.cancelling THEN coalesce(j.change ->> 'note', '') END,
                 j.spent, j.attempts, j.crashes, j.crash_budget, j.releases, j.snoozes, j.rank, j.priority, j.due,
-                j.expires, j.deadline, j.began
+                j.expires, j.deadline, j.began, j.awaited
             )
         END)
         FROM jsonb_each(?1) AS e LEFT JOIN jobs AS j ON j.id = unhex(e.value ->> 0)

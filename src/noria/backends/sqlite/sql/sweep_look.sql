@@ -2,7 +2,7 @@
 -- In: 1 now; 2 parked before this time; 3 sessions ended before this time; 4 how many records may be kept;
 --     5 minutes before this one are to go.
 -- Out: one row (due, lapsed, parked, owing, old, erased, old dead letters, old sessions, old documents, old minutes,
---     old marks, records over the cap, next_due, JSON of the queues in which something is due).
+--     old marks, ends that are not told, records over the cap, next_due, JSON of the queues in which something is due).
 -- Locks: reads only.
 -- Safe to repeat: yes.
 WITH waiting AS MATERIALIZED (
@@ -13,7 +13,7 @@ SELECT
     EXISTS (SELECT 1 FROM waiting WHERE due <= ?1),
     EXISTS (
         SELECT 1 FROM jobs INDEXED BY lapsing
-        WHERE lapse IS NOT NULL AND state IN (1, 2, 6, 7) AND lapse <= ?1
+        WHERE lapse IS NOT NULL AND state IN (1, 2, 4, 6, 7) AND lapse <= ?1
     ),
     EXISTS (SELECT 1 FROM jobs INDEXED BY parked_since WHERE state = 7 AND began <= ?2),
     EXISTS (SELECT 1 FROM sessions INDEXED BY sessions_owing WHERE owing = 1),
@@ -27,6 +27,7 @@ SELECT
     EXISTS (SELECT 1 FROM board INDEXED BY board_expiring WHERE expires IS NOT NULL AND expires <= ?1),
     EXISTS (SELECT 1 FROM flow WHERE minute > 0 AND minute < ?5),
     EXISTS (SELECT 1 FROM marks INDEXED BY marks_old WHERE look_at <= ?1),
+    EXISTS (SELECT 1 FROM ended_parents),
     max(0, (
         SELECT coalesce(sum(CASE state WHEN -1 THEN -n ELSE n END), 0) FROM counts WHERE state >= 10 OR state = -1
     ) - ?4),

@@ -1,5 +1,5 @@
 -- New jobs: what a push and a success with follow-ups store.
--- Gives: begin, full, refused, create, enroll.
+-- Gives: begin, full, refused, create, wait_for, parents_of, enroll, first_missing.
 
 -- The job that stands where this one would, if there is one.
 local function holder_of(id, h)
@@ -12,7 +12,7 @@ local function begin(packed)
     local h = unpack_head(packed)
     if h.due == NEVER then h.due = now + h.rank end
     if h.keyed == 3 then h.till, h.finished = now + h.finished, NEVER end
-    h.state = h.due <= now and QUEUED or SCHEDULED
+    h.state = h.kin >= 16 and WAITING or h.due <= now and QUEUED or SCHEDULED
     h.rank, h.created = rank_of(h), now
     h.admitted, h.taken = h.taken == 1, 0
     bound(h)
@@ -22,7 +22,7 @@ end
 -- How many jobs wait in a queue.
 local function length_of(queue)
     local n = 0
-    for _, state in ipairs({SCHEDULED, QUEUED, RETRYING, PARKED}) do n = n + number_of(queue, state) end
+    for _, state in ipairs({SCHEDULED, QUEUED, WAITING, RETRYING, PARKED}) do n = n + number_of(queue, state) end
     return n
 end
 
@@ -50,33 +50,103 @@ local function refused(first, last)
     return found
 end
 
--- Store a job under its new head.
-local function create(id, h, packed, card, body, soon)
+-- The ids of the jobs that one is to wait for, which its card names.
+local function parents_of(card)
+    local parents, seen = {}, {}
+    for word in card:match('"after":%[([^%]]*)%]'):gmatch('%x+') do
+        if not seen[word] then
+            seen[word] = true
+            parents[#parents + 1] = word:gsub('%x%x', function(byte) return string.char(tonumber(byte, 16)) end)
+        end
+    end
+    return parents
+end
+
+-- Of the jobs from ARGV[first] to ARGV[last], the place of the first that waits for one which is not there, and that one.
+local function first_missing(first, last)
+    local before, kin, card = {}, 0, nil
+    for at = first, last, 4 do
+        if ARGV[at + 1] ~= '' then
+            kin, card = unpack_head(ARGV[at + 1]).kin, ARGV[at + 2]
+        end
+        for _, parent in ipairs(kin >= 16 and parents_of(card) or {}) do
+            if not before[parent] and not head_of(parent) then return (at - first) / 4, parent end
+        end
+        before[ARGV[at]] = true
+    end
+end
+
+-- Have a job wait for others; those that are not there count as cancelled.
+local function wait_for(id, parents)
+    for _, parent in ipairs(parents) do
+        local h = head_of(parent)
+        redis.call('SADD', P .. 'heirs:' .. parent, id)
+        redis.call('SADD', P .. 'awaits:' .. id, parent)
+        if not h then
+            bequeath(parent, CANCELLED)
+        elseif h.state == ERASED then
+            bequeath(parent, bit.band(h.kin, 8) == 8 and CANCELLED or SUCCEEDED)
+        elseif h.state >= SUCCEEDED then
+            bequeath(parent, h.state)
+        elseif bit.band(h.kin, 4) == 0 then
+            h.kin = h.kin + 4
+            heads[parent] = pack_head(h)
+            store('head', parent, heads[parent])
+        end
+    end
+    redis.call('HSET', P .. 'pending', id, #parents .. ' 0')
+end
+
+-- Store a job under its new head; `parents`: those that it is to wait for.
+local function create(id, h, packed, card, body, soon, parents)
     store('body', id, body)
     if card ~= '' then store('card', id, card) end
     put(id, h, nil, nil, packed)
-    if h.kin == 1 then adopt(id, card) end
+    if bit.band(h.kin, 1) == 1 then adopt(id, card) end
+    if parents then wait_for(id, parents) end
     happened(h, 'arrived')
-    if h.due <= soon then has_work(h.queue, h.lane) end
+    if h.due <= soon and not parents then has_work(h.queue, h.lane) end
 end
 
 -- Store the jobs from ARGV[first] to ARGV[last]: for each its id, head, card and body, as in push.lua. Workers are woken
 -- of those that are due by `soon`. Gives [place, id, ...] of those for which another job stands, or what is remembered of
--- one that was added to another; instead of the id, of those that have no room in their queue, how many jobs may wait there.
-local function enroll(first, last, soon)
-    local taken, h, packed, card = {}, nil, nil, nil
+-- one that was added to another; if it is `strict`, a job that waits for one which is not there is not stored, and instead
+-- of an id stands '-' with that of the missing one; of those that have no room in their queue, how many may wait in it.
+local function enroll(first, last, soon, strict)
+    local taken, stands, h, packed, card = {}, {}, nil, nil, nil
+
+    local function refuse(at, who)
+        taken[#taken + 1] = (at - first) / 4
+        taken[#taken + 1] = who
+    end
+
+    -- Those that the job is to wait for, or nothing if it cannot be stored.
+    local function parents_at(at)
+        local parents, seen = {}, {}
+        for _, parent in ipairs(parents_of(card)) do
+            parent = stands[parent] or parent
+            if strict and not head_of(parent) then return refuse(at, '-' .. parent) end
+            if not seen[parent] then parents[#parents + 1] = parent end
+            seen[parent] = true
+        end
+        return parents
+    end
+
     for at = first, last, 4 do
         local id = ARGV[at]
         if ARGV[at + 1] ~= '' then
             h, packed = begin(ARGV[at + 1])
             card = ARGV[at + 2]
         end
-        local holder = holder_of(id, h) or full(h, 0)
+        local holder = holder_of(id, h)
+        local parents = not holder and h.kin >= 16 and parents_at(at)
+        local most = not holder and (h.kin < 16 or parents) and full(h, 0)
+        if most then refuse(at, most) end
         if holder then
-            taken[#taken + 1] = (at - first) / 4
-            taken[#taken + 1] = holder
-        else
-            create(id, h, packed, card, ARGV[at + 3], soon)
+            stands[id] = holder
+            refuse(at, holder)
+        elseif not most and (h.kin < 16 or parents) then
+            create(id, h, packed, card, ARGV[at + 3], soon, parents)
         end
     end
     return taken

@@ -1,7 +1,7 @@
 -- Heads of jobs: everything about a job that changes with its state, packed into one string of the hash `head`.
 -- The same layout stands in heads.py. Times are milliseconds since the epoch; NEVER is where there is none.
 -- Gives: the states, SUSPECT_AT, WIDE, heads, unpack_head, pack_head, read_heads, head_of, begun, lapse_of.
-local SCHEDULED, QUEUED, RUNNING, ASKING, RETRYING, PARKED = 1, 2, 3, 5, 6, 7
+local SCHEDULED, QUEUED, RUNNING, WAITING, ASKING, RETRYING, PARKED = 1, 2, 3, 4, 5, 6, 7
 local SUCCEEDED, FAILED, CANCELLED, EXPIRED, ERASED = 10, 11, 12, 13, 20
 -- limits.SUSPECT_AT; a test compares.
 local SUSPECT_AT = 2

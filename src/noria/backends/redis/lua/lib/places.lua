@@ -1,6 +1,7 @@
 -- Where jobs stand: the sets that a job is in because of its head, and the numbers that follow from them.
 -- `lift` and `put` are the only way in which any job changes its place, so that no set and no count is ever forgotten.
 -- Gives: holder_of_key, free_key, limits_of, rank_of, bound, too_old, number_of, happened, known, lift, put, drop, strip, adopt,
+--     bequeath, awaited,
 --     has_work, order, tell, tell_end, ready_line, parked_line, hex, and `conclude`:
 --     last in a script; what waits, counts and hints go out with it.
 local counts, flows, wakes, orders, told = {}, {}, {}, {}, {}
@@ -180,6 +181,8 @@ local function leave(id, h)
         leave_set('due:' .. h.queue, id)
     elseif state == PARKED then
         unpark(id, h)
+    elseif state == WAITING then
+        leave_set('following', id)
     elseif state == ERASED then
         leave_set('erased', id)
     else
@@ -206,6 +209,8 @@ local function arrive(id, h, prune_at, mark)
         join_set('due:' .. h.queue, digits(h.due), id)
     elseif state == PARKED then
         park(id, h)
+    elseif state == WAITING then
+        join_set('following', 0, id)
     elseif state == ERASED then
         join_set('erased', prune_at, id)
     else
@@ -266,11 +271,11 @@ local function adopt(id, card)
 end
 
 local function disown(id, h)
-    if h.kin % 2 == 1 then
+    if bit.band(h.kin, 1) == 1 then
         leave_set('children:' .. redis.call('HGET', P .. 'parents', id), id)
         unstore('parents', id)
     end
-    if h.kin >= 2 then unstore('linked', id) end
+    if bit.band(h.kin, 2) == 2 then unstore('linked', id) end
 end
 
 -- No reader finds the job any more.
@@ -293,6 +298,20 @@ local function lift(id, h)
     h.was = h.state
 end
 
+-- A job has ended for which others wait: that is noted for heirs.lua, behind the letters of the script too.
+local awaited = ''
+
+local function bequeath(id, state)
+    redis.call('RPUSH', P .. 'untold', id .. state)
+    awaited = '+'
+end
+
+-- A job waits for others no more.
+local function unfollow(id)
+    redis.call('DEL', P .. 'awaits:' .. id)
+    redis.call('HDEL', P .. 'pending', id)
+end
+
 -- Put a job where its head says that it stands. Of one that has ended, `prune_at` says when its record may go, and `mark`
 -- which other dead letters it is like. `packed` saves packing its head, if that is known, and `bound` before.
 local function put(id, h, prune_at, mark, packed)
@@ -310,6 +329,12 @@ local function put(id, h, prune_at, mark, packed)
     count(h.queue, h.state == ERASED and 'erased' or h.state, 1)
     if h.state == ERASED then hide(id, h) end
     if h.keyed > 0 then hand_key(id, h) end
+    if h.kin >= 4 and h.was then
+        if h.was == WAITING and h.state ~= WAITING then unfollow(id) end
+        if bit.band(h.kin, 4) == 4 and h.was < SUCCEEDED and h.state >= SUCCEEDED then
+            bequeath(id, h.state == ERASED and SUCCEEDED or h.state)
+        end
+    end
 end
 
 -- Forget a job that was lifted.
