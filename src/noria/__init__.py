@@ -23,6 +23,7 @@ from noria.app.router import Router
 from noria.app.schedules import ScheduleStatus, SlotLog
 from noria.app.status import JobFault, JobStatus, ProgressStatus, Retried, StartStatus
 from noria.app.task import Enqueuer, Task, TaskFunction
+from noria.app.workflow import Workflow, chain, gather
 from noria.errors import (
     AlreadyAnswered,
     BackendError,
@@ -148,6 +149,9 @@ __all__ = [
     "WaitTimeout",
     "Worker",
     "WorkerSettings",
+    "Workflow",
     "WrongState",
     "__version__",
+    "chain",
+    "gather",
 ]

@@ -179,6 +179,24 @@ def test_the_timer_example_gives_one_output_a_run_and_tells_every_skipped_slot(s
     assert int(ran) + int(skipped) + int(missed) >= 19
 
 
+def test_the_workflow_example_enqueues_nothing_for_the_attempt_that_broke(short_tmp: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, str(EXAMPLES / "workflow" / "app.py")],
+        cwd=short_tmp,
+        env=environment(short_tmp),
+        capture_output=True,
+        text=True,
+        timeout=90,
+    )
+
+    assert run.returncode == 0, run.stderr
+    lines = run.stdout.splitlines()
+    assert lines[0] == "list of a.example: 3 entries, attempt 2"
+    assert sorted(lines[1:4]) == ["detail bread", "detail milk", "detail tea"]
+    assert lines[4:6] == ["all of a.example is there", "a.example is done"]
+    assert lines[6].startswith("alarm cancelled: it was to follow a failure")
+
+
 def test_the_tested_example_passes_its_tests(short_tmp: Path) -> None:
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "."],

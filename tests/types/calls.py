@@ -11,7 +11,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any, assert_type
 
-from noria import Backoff, Context, Draft, Job, JobStatus, Noria, Pending, Task
+from noria import Backoff, Context, Draft, Job, JobStatus, Noria, Pending, Task, Workflow, chain, gather
 
 app = Noria()
 
@@ -118,6 +118,16 @@ def a_follow_up_is_typed_like_a_job(ctx: Context) -> None:
     assert_type(ctx.enqueue(render, "u"), Pending[int])
     ctx.enqueue(send_mail, 1, subject="hi")  # type: ignore[arg-type]  # the address is text
     ctx.enqueue(send_mail, "a@b.c")  # type: ignore[call-arg]  # a subject is missing
+
+
+async def a_workflow_has_the_type_of_its_last_job() -> None:
+    flow = gather([render.job("u"), chain(render.job("v"), send_mail)], then=render)
+    assert_type(flow, Workflow[int])
+    assert_type(await flow.enqueue(), Job[int])
+    assert_type(gather([render.job("u")], then=login.job("138"), on="complete"), Workflow[bytes])
+    chain(render)  # type: ignore[arg-type]  # the first step has its arguments
+    await render.options(after=flow.last, on="failure").enqueue("u")
+    render.options(on="sometimes")  # type: ignore[arg-type]  # no such policy
 
 
 def takes_any_task_of_a_url(task: Task[[str], int]) -> Draft[int]:

@@ -15,7 +15,7 @@ from noria.app.signature import Signature
 from noria.app.strays import find_stray
 from noria.codecs import DEFAULT, Decode, Misfit, Oversize, find_codec
 from noria.codecs.misfit import path_of
-from noria.errors import InvalidArguments, InvalidResult, ResultTooLarge, TooLarge
+from noria.errors import InvalidArguments, InvalidOption, InvalidResult, ResultTooLarge, TooLarge
 from noria.model.limits import MAX_BODY, MAX_RESULT
 from noria.model.task import Arguments
 
@@ -72,6 +72,23 @@ class Binding:
         if any(map(type.__subclasses__, self._classes)):
             self._refuse_strays(bound, arriving)
         return body
+
+    def first_alone(self) -> str:
+        """The first parameter, if a call that gives no other is whole.
+
+        Raises:
+            InvalidOption: there is none, or others have no default.
+        """
+        others = zip(self._fields[1:], self.signature.defaults[1:], strict=True)
+        missing = [name for name, default in others if default is Parameter.empty]
+        if not self._fields or missing:
+            why = f"{missing[0]!r} has no default" if missing else "it takes no argument"
+            raise InvalidOption(
+                f"task {self._task!r} cannot be given the values of the jobs before it as its first argument: {why}; "
+                f"use {self._task}.job(...) for a step that gets none",
+                field="then",
+            )
+        return self._fields[0]
 
     def unpack(self, body: bytes, codec: str) -> Arguments:
         """Decode a body, wherever it came from, into the function's positional and keyword arguments.

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 from noria import ids
 from noria.errors import InvalidInput, InvalidOption, shown
 from noria.model.backoff import Backoff
-from noria.model.limits import MAX_DELAY
+from noria.model.limits import MAX_AFTER, MAX_DELAY
 from noria.model.names import MAX_KEY, MAX_TAG, MAX_TAGS, check_name, check_text
 from noria.model.unique import Unique
 
@@ -170,3 +170,32 @@ def is_number(value: object) -> bool:
 def refusal(name: str, wanted: str, value: object) -> InvalidOption:
     """The error for a value that an option does not take."""
     return InvalidOption(f"{name} must be {wanted}, not {shown(value)}", field=name)
+
+
+def after(name: str, value: Any) -> tuple[str, ...]:
+    """A job to wait for, or several: drafts, jobs, or their ids; as hex, each once."""
+    several = value if isinstance(value, list | tuple) else (value,)
+    if len(several) > MAX_AFTER:
+        raise InvalidOption(f"a job waits for at most {MAX_AFTER:,} others, not {len(several):,}", field=name)
+    # Drafts and jobs have their ids as text; an id that is a UUID has no `id`.
+    try:
+        return tuple(dict.fromkeys(job_id(name, getattr(each, "id", each)).hex() for each in several))
+    except InvalidInput as error:
+        raise InvalidOption(str(error), field=name) from None
+
+
+def on(name: str, value: Any) -> str:
+    """How those that a job waits for must end for it to run."""
+    if value in ("success", "complete", "failure"):
+        return str(value)
+    raise refusal(name, "'success', 'complete' or 'failure'", value)
+
+
+def kept(task: str, keep: float | None) -> None:
+    """See that the value of a job is still there when the one that follows it begins."""
+    if keep == 0:
+        raise InvalidOption(
+            f"task {task!r} has keep=0, which erases its value before the job that follows could have it; keep it for "
+            "some seconds, or give that job its arguments with task.job(...)",
+            field="keep",
+        )

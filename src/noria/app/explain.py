@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from noria import ids
 from noria.app.scene import Scene, because, span, when
 from noria.app.service import full, paused, served, short_of_workers
 from noria.app.status import attempt_of
 from noria.clock import moment
 from noria.model.job import Record
-from noria.model.reason import Reason
+from noria.model.reason import Field, Reason
 from noria.model.state import EDITABLE, RUNS, State
+from noria.model.wording import count
 
 
 def explain(record: Record, scene: Scene) -> str:
@@ -80,6 +82,18 @@ def _queued(record: Record, scene: Scene) -> Reason:
     return Reason("queued", text, {"queue": record.queue, "seconds": max(0.0, round(seconds, 3))})
 
 
+def _waiting(record: Record, scene: Scene) -> Reason:
+    """Which jobs it waits for, and how they must end."""
+    extras, awaits = record.extras, [ids.to_text(each) for each in record.awaits]
+    more = f" and {count(len(awaits) - 3, 'other')}" if len(awaits) > 3 else ""
+    how = {"success": "to succeed", "complete": "to end", "failure": "to end, one of them without success"}
+    ended = len(extras.after) - len(awaits)
+    done = f"; {count(ended, 'other')} ended" if ended > 0 and len(awaits) < 100 else ""
+    named = f"{'job' if len(awaits) == 1 else 'jobs'} {', '.join(awaits[:3])}{more}"
+    told: dict[str, Field] = {"jobs": ", ".join(awaits[:3]), "pending": len(awaits), "on": extras.on}
+    return Reason("waiting", f"waiting for {named} {how[extras.on]}{done}", told)
+
+
 def _parked(record: Record, scene: Scene) -> Reason:
     since = record.began if record.began is not None else record.due
     lasts = f" for {span(scene.now - since)}" if scene.now > since else ""
@@ -118,6 +132,7 @@ _STANDING: Final[dict[State, Callable[[Record, Scene], Reason]]] = {
     State.ASKING: _asking,
     State.RETRYING: _retrying,
     State.PARKED: _parked,
+    State.WAITING: _waiting,
     State.SUCCEEDED: _ended,
     State.FAILED: _ended,
     State.CANCELLED: _ended,

@@ -87,6 +87,10 @@ class JobOptions(TypedDict, total=False):
     """Words to find it by: at most 16, of at most 64 characters."""
     correlation_id: str
     """The caller's own id for what this job belongs to."""
+    after: Any
+    """A job, a draft or an id, or a list of them: it waits until these have ended."""
+    on: Literal["success", "complete", "failure"]
+    """How they must end for it to run: all succeeded, if left out; however; or at least one not."""
 
 
 class WorkerOptions(TypedDict, total=False):
@@ -188,4 +192,6 @@ JOB_CHECKS: Final[Checks] = {
     "retry": checks.backoff_without_code,
     "unique": checks.unique,
     "correlation_id": checks.key,
+    "after": checks.after,
+    "on": checks.on,
 }

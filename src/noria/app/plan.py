@@ -74,6 +74,8 @@ class Plan:
         given = check_options(f"a job of task {task.name!r}", options, JOB_CHECKS)
         if "delay" in given and "at" in given:
             raise InvalidOption("delay and at both say when the job may run; give one of them", field="at")
+        if "on" in given and not given.get("after"):
+            raise InvalidOption("on says how the jobs of after must end; name some there", field="on")
         id = given.pop("id", None)
         until = {
             name: given.pop(name) for name in ("expires", "deadline") if isinstance(given.get(name), Ahead)

@@ -19,6 +19,7 @@ StateWord = Literal[
     "scheduled",
     "queued",
     "running",
+    "waiting",
     "asking",
     "retrying",
     "parked",
@@ -153,6 +154,8 @@ class JobStatus(Struct, frozen=True, kw_only=True):
     slot: datetime | None
     parent_id: str
     linked: tuple[str, ...]
+    after: tuple[str, ...]
+    awaits: tuple[str, ...]
     cancelling: bool
     cancelling_since: datetime | None
     progress: ProgressStatus | None
@@ -194,6 +197,8 @@ def status_of(record: Record) -> JobStatus:
         slot=_at(record.extras.slot),
         parent_id=ids.of_hex(record.extras.parent_id),
         linked=tuple(map(ids.to_text, record.linked)),
+        after=tuple(map(ids.of_hex, record.extras.after)),
+        awaits=tuple(map(ids.to_text, record.awaits)),
         cancelling=record.cancelling,
         cancelling_since=_at(record.cancelling_since),
         progress=_progress(record.progress),

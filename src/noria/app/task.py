@@ -20,6 +20,7 @@ from noria.app.uniqueness import check_arguments
 from noria.clock import Clock
 from noria.errors import NotRunning
 from noria.ids import Entropy, IdSource
+from noria.model.job import NewJob
 from noria.model.task import TaskDef
 
 P = ParamSpec("P")
@@ -116,19 +117,43 @@ class Enqueuer(Generic[P, R]):
         """
         return self._draft(args, kwargs)
 
+    def follow(self, after: tuple[str, ...], *, many: bool) -> Draft[R]:
+        """Describe a job that waits for others, and gets their values as its first argument: for `chain` and `gather`.
+
+        Args:
+            after: the ids of those jobs, as hex.
+            many: it gets a list of them, in order; else the value of the only one.
+
+        Raises:
+            InvalidOption: the task takes no argument for that, or needs others besides.
+        """
+        home, defined = self._home(), self._seat.defined
+        new = self._planned().job(b"{}", home.ids, home.clock)
+        extras = replace(new.extras, after=after, feed=defined.binding.first_alone(), feed_list=many)
+        return self._sealed(replace(new, extras=extras), home)
+
     def _draft(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Draft[R]:
-        home, defined = self._seat.home, self._seat.defined
-        if home is None:
+        home = self._home()
+        body = self._seat.defined.binding.pack(args, kwargs)
+        return self._sealed(self._planned().job(body, home.ids, home.clock), home)
+
+    def _home(self) -> Home:
+        if self._seat.home is None:
+            name = self._seat.defined.definition.name
             raise NotRunning(
-                f"task {defined.definition.name!r} belongs to a router that no application has included yet: "
-                "app.include(router)"
+                f"task {name!r} belongs to a router that no application has included yet: app.include(router)"
             )
+        return self._seat.home
+
+    def _planned(self) -> Plan:
         if self._plan is None:
-            self._plan = Plan.of(defined.definition, self._options)
-        new = self._plan.job(defined.binding.pack(args, kwargs), home.ids, home.clock)
+            self._plan = Plan.of(self._seat.defined.definition, self._options)
+        return self._plan
+
+    def _sealed(self, new: NewJob, home: Home) -> Draft[R]:
         if home.layers.stamps:
             new = replace(new, extras=home.layers.stamp(new.task, new.queue, new.extras))
-        return Draft(new, home.links, home.clock, defined.binding.unpack_result)
+        return Draft(new, home.links, home.clock, self._seat.defined.binding.unpack_result)
 
 
 class Task(Enqueuer[P, R]):

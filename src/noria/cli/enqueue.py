@@ -37,6 +37,10 @@ from noria.model.task import Arguments
 @unique_options
 @option("--tag", "tags", multiple=True, metavar="WORD", help="A word to find it by; may repeat.")
 @option("--correlation", "correlation_id", metavar="ID", help="Your own id for what it belongs to.")
+@option("--after", multiple=True, metavar="ID", help="Wait until this job has ended; may repeat.")
+@option(
+    "--on", type=click.Choice(["success", "complete", "failure"]), help="How --after must end for it to run."
+)
 @option("--attempts", type=int, help="How often it may fail.")
 @option("--crashes", type=int, help="How often its process may die.")
 @option("--retry", type=WAITS, help="The waits between attempts: base=5,cap=10m,factor=2,jitter=none.")
@@ -81,10 +85,13 @@ _SAID: Final[dict[Enqueued, str]] = {
 }
 
 
-def options_of(*, tags: Sequence[str] = (), run_timeout: float | None = None, **given: Any) -> dict[str, Any]:
+def options_of(
+    *, tags: Sequence[str] = (), after: Sequence[str] = (), run_timeout: float | None = None, **given: Any
+) -> dict[str, Any]:
     """The job's options that were given, by the names that a task gives them."""
     unique, given = unique_of(**given)
     given = {**given, "unique": unique, "timeout": run_timeout, "tags": tuple(tags) or None}
+    given["after"] = list(after) or None
     return {name: value for name, value in given.items() if value is not None}
 
 

@@ -93,12 +93,17 @@ def _facts(record: Record) -> Iterator[str]:
         "items": str(record.items or ""),
         "schedule": f"{extras.schedule}, slot {moment(extras.slot)}" if extras.schedule else "",
         "follow-up of": ids.of_hex(extras.parent_id),
+        "after": ", ".join(map(ids.of_hex, extras.after[:3])) + _others(len(extras.after) - 3),
         "start by": moment(record.expires),
         "finish by": moment(record.deadline),
     }
     for name, value in facts.items():
         if value:
             yield f"  {name:<12}{one_line(value)}"
+
+
+def _others(more: int) -> str:
+    return f" and {count(more, 'other')}" if more > 0 else ""
 
 
 def _follow_ups(record: Record, children: Children) -> Iterator[str]:

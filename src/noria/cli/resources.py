@@ -93,6 +93,8 @@ class Job(Struct, kw_only=True):
     slot_at: datetime | None = None
     parent_id: str | None = None
     root_id: str | None = None
+    after: tuple[str, ...] = ()
+    awaits: tuple[str, ...] = ()
     linked: tuple[str, ...] = ()
     worker: str | None = None
     cancelling: bool = False
@@ -174,12 +176,12 @@ def record_of(job: Job) -> Record:
         extras=Extras(
             timeout=job.timeout, tags=job.tags, correlation_id=job.correlation_id or "", copy_of=job.copy_of or "",
             schedule=job.schedule or "", slot=_seconds(job.slot_at),
-            parent_id=_hex(job.parent_id), root_id=_hex(job.root_id),
+            parent_id=_hex(job.parent_id), root_id=_hex(job.root_id), after=tuple(map(_hex, job.after)),
         ),
         codec="json", body=_bytes(job.args), result=_bytes(job.result), log=tuple(map(_start, job.attempts)),
         past=tuple(map(_life, job.history)), cancelling_since=_seconds(job.cancelling_since),
-        linked=tuple(map(ids.from_text, job.linked)), progress=_progress(job.progress),
-        question=job.question or "", items=job.items,
+        linked=tuple(map(ids.from_text, job.linked)), awaits=tuple(map(ids.from_text, job.awaits)),
+        progress=_progress(job.progress), question=job.question or "", items=job.items,
     )  # fmt: skip
 
 

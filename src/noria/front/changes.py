@@ -209,7 +209,10 @@ async def copy(ask: Ask) -> Response:
     if args is None or (wanted.args is UNSET and record.codec != "json"):
         raise Problem("wrong_state", "the arguments of this job are not kept as JSON; give args")
     job = job_of(ask.desk, ask.who, known, args, options)
-    job = replace(job, extras=replace(record.extras, copy_of=to_text(record.id), parent_id="", root_id=""))
+    extras = replace(record.extras, copy_of=to_text(record.id), parent_id="", root_id="")
+    if not extras.feed:
+        extras = replace(extras, after=(), on="success")
+    job = replace(job, extras=extras)
     route = f"POST /v1/jobs/{to_text(record.id)}/copy"
     first = None if key is None else once(ask.who, route, key, msgspec.to_builtins(wanted))
     found = await accept(ask.desk, ask.who, Order(job), first)

@@ -53,7 +53,9 @@ async def order_of(desk: Desk, who: Principal, wanted: Wanted) -> Order:
     """
     named = isinstance(wanted, JobWanted) and wanted.id is not UNSET
     if named:
-        _check_may_name(who)
+        _check_may_name(who, "choose an id: leave it out, and send an Idempotency-Key")
+    if wanted.after is not UNSET:
+        _check_may_name(who, "name jobs to wait for: leave after out")
     known = await find_task(desk, who, wanted.task, park=wanted.park)
     _check_times(wanted)
     options = said(wanted)
@@ -86,8 +88,8 @@ def _unique(who: Principal, wanted: str | UniqueWanted | None) -> str | Unique |
     return unique
 
 
-def _check_may_name(who: Principal) -> None:
-    """See that a key may choose ids: the answer tells of a job that has the id already, whosever it is.
+def _check_may_name(who: Principal, what: str) -> None:
+    """See that a key may name jobs by their ids: the answer tells of a job that has an id, whosever it is.
 
     Raises:
         Problem: it may not read every job.
@@ -95,7 +97,7 @@ def _check_may_name(who: Principal) -> None:
     if who.limited or not who.may("jobs:read"):
         raise Problem(
             "id_not_allowed",
-            "only a key that may read every job may choose an id: leave it out, and send an Idempotency-Key",
+            f"only a key that may read every job may {what}",
         )
 
 

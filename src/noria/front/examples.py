@@ -15,8 +15,8 @@ _QUEUED: Final[dict[str, Any]] = {
     "attempt": 1, "max_attempts": 5, "starts": 0, "crashes": 0, "releases": 0, "snoozes": 0, "created_at": _AT,
     "run_at": _AT, "started_at": None, "finished_at": None, "expires_at": None, "deadline_at": None, "timeout": None,
     "tags": ["vip"], "correlation_id": "order-881", "unique_key": None, "copy_of": None, "schedule": None,
-    "slot_at": None, "parent_id": None, "root_id": None, "linked": [], "worker": None, "cancelling": False,
-    "cancelling_since": None, "progress": None, "question": None, "items": 0, "error": None,
+    "slot_at": None, "parent_id": None, "root_id": None, "after": [], "awaits": [], "linked": [], "worker": None,
+    "cancelling": False, "cancelling_since": None, "progress": None, "question": None, "items": 0, "error": None,
     "args": {"a": 1, "b": 2},
     "links": {"self": _PATH, **{verb: f"{_PATH}/{verb}" for verb in ("result", "events", "explain", "cancel")}},
 }  # fmt: skip

@@ -71,6 +71,8 @@ class Wanted(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     keep: float | UnsetType | None = UNSET
     tags: list[str] | UnsetType = UNSET
     correlation_id: str | UnsetType = UNSET
+    after: list[str] | str | UnsetType = UNSET
+    on: Literal["success", "complete", "failure"] | UnsetType = UNSET
     park: bool = False
     cancel_on_disconnect: bool = False
 

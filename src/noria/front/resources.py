@@ -55,6 +55,8 @@ def job_resource(record: Record) -> dict[str, Any]:
         "slot_at": moment(record.extras.slot),
         "parent_id": ids.of_hex(record.extras.parent_id) or None,
         "root_id": ids.of_hex(record.extras.root_id) or None,
+        "after": [ids.of_hex(each) for each in record.extras.after],
+        "awaits": [ids.to_text(each) for each in record.awaits],
         "linked": [ids.to_text(each) for each in record.linked],
         "worker": record.worker or None,
         "cancelling": record.cancelling,

@@ -98,6 +98,8 @@ class Job(Struct):
     slot_at: datetime | None
     parent_id: str | None
     root_id: str | None
+    after: list[str]
+    awaits: list[str]
     linked: list[str]
     worker: str | None
     cancelling: bool

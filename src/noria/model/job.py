@@ -133,6 +133,7 @@ class Lease(Struct, frozen=True, kw_only=True, gc=False):
     Attributes:
         checkpoint: what an earlier start has left for this one.
         asked: the name of the question for whose answer an earlier start waited when it ended; empty if none did.
+        flaw: why it cannot start, as its worker has found out.
     """
 
     id: Id
@@ -148,6 +149,7 @@ class Lease(Struct, frozen=True, kw_only=True, gc=False):
     extras: Extras = NO_EXTRAS
     checkpoint: bytes | None = None
     asked: str = ""
+    flaw: str = ""
 
 
 class Start(Struct, frozen=True, omit_defaults=True):

@@ -31,6 +31,7 @@ STATES: Final[Mapping[str, str]] = {
     "running": "it runs: `worker`, `since`, `attempt`, `attempts`",
     "asking": "it waits for the answer of a person: `question`, `until`",
     "retrying": "its last attempt failed: `attempt`, `attempts`, `run_at`",
+    "waiting": "it waits for others to end: the first three `jobs`, how many are `pending`, and `on`",
     "parked": "no worker that took it knew its task: `since`",
     "succeeded": "it has ended: `at`",
     "failed": "it has ended: `at`, and whether it is `dead`",

@@ -23,7 +23,8 @@ class Enqueued:
     Attributes:
         job_id: the job's id, a UUID as text; of a follow-up the one that it was to have.
         task, queue: their names.
-        arguments: by name, as the task takes them, with the function's own defaults.
+        arguments: by name, as the task takes them, with the function's own defaults; none of a job that is given the
+            values of others when it starts.
         created: whether it was stored; False if a job with the same unique key, or the same id, stands for it.
         how: what was done, as `Job.enqueued` says it.
         due: when it may run, in UTC: now, unless it was delayed.
@@ -95,7 +96,7 @@ class Witness:
             job_id=ids.to_text(receipt.id),
             task=job.task,
             queue=job.queue,
-            arguments=self._read(job.task, job.body, job.codec),
+            arguments={} if job.extras.feed else self._read(job.task, job.body, job.codec),
             created=receipt.status in NEW,
             how=receipt.status,
             due=utc(due),

@@ -23,7 +23,8 @@ from noria.ids import SessionId
 from noria.model import outcome as ends
 from noria.model.job import Lane, Lease
 from noria.model.limits import MAX_BATCH
-from noria.model.outcome import Failure
+from noria.model.outcome import End, Failure, Outcome
+from noria.model.state import State
 from noria.model.task import LANES, Executor
 from noria.worker.held import Run
 from noria.worker.lane import LaneFeed
@@ -255,6 +256,9 @@ class Feed:
         if run.task is None:
             failure = Failure.of("unknown_task", f"no worker that was asked knows the task {lease.task!r}")
             self._runner.refuse(run, ends.after_park(failure))
+        elif lease.flaw:
+            failure = Failure.of("arguments", lease.flaw)
+            self._runner.refuse(run, End(Outcome.FAILED, State.FAILED, failure=failure))
         else:
             self._ready[run.task.executor].append(run)
         return run

@@ -14,6 +14,7 @@ from noria.errors import BackendError
 from noria.ids import SessionId
 from noria.model.job import Lane
 from noria.model.limits import MAX_BATCH
+from noria.worker.feeding import fed
 from noria.worker.outage import Outage
 from noria.worker.pace import Pace
 from noria.worker.settings import OUTAGE_AT_MOST
@@ -136,6 +137,7 @@ class LaneFeed:
                 batch = await self._queue.lease(session, wants, room, self._patience())
             finally:
                 self._slots.in_flight(-1)
+            batch = await fed(self._queue, batch)
             self._suspects = batch.suspects
             if self._shares is not None:
                 self._shares.given(batch.leases)
