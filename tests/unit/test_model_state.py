@@ -22,7 +22,7 @@ from noria.model.state import (
 )
 
 EVENTS: tuple[Event, ...] = get_args(Event)
-BORN = {State.SCHEDULED, State.QUEUED}
+BORN = {State.SCHEDULED, State.QUEUED, State.WAITING}
 """What an enqueued job is first; every other state is reached by a move."""
 
 
@@ -126,6 +126,7 @@ def test_numbers_that_are_stored_never_change() -> None:
         "scheduled": 1,
         "queued": 2,
         "running": 3,
+        "waiting": 4,
         "asking": 5,
         "retrying": 6,
         "parked": 7,
