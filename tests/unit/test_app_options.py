@@ -127,7 +127,7 @@ def test_times_may_be_seconds_from_now_or_moments() -> None:
         ({"queue": "a/b"}, "queue", "cannot name a queue"),
         ({"id": "5"}, "id", "UUID"),
         ({"prioritty": 5}, "prioritty", "did you mean 'priority'"),
-        ({"zzz": 5}, "zzz", "there are at, attempts"),
+        ({"zzz": 5}, "zzz", "there are after, at, attempts"),
     ],
 )
 def test_options_that_are_wrong_are_named(options: dict[str, Any], field: str, words: str) -> None:
