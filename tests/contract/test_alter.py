@@ -9,6 +9,7 @@ import pytest
 from noria.backends.contract import Altered, Cancellation, Change, Fence, Parts, Verdict
 from noria.ids import Id
 from noria.model.limits import MAX_MESSAGE
+from noria.model.mark import Mark
 from noria.model.outcome import Outcome
 from noria.model.state import FINAL, State
 from tests.contract.store import Store
@@ -29,7 +30,9 @@ async def standing(store: Store, wanted: State, **fields: object) -> Id:
     if wanted is State.QUEUED:
         return await one(store, **fields)
     session, lease = await running(store, **fields)
-    if wanted is not State.RUNNING:
+    if wanted is State.ASKING:
+        await store.mark(session, [Mark(lease.id, lease.starts, asks="q")])
+    elif wanted is not State.RUNNING:
         await settle(store, session, lease, wanted, delay=60)
     return lease.id
 
