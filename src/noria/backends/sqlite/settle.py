@@ -144,7 +144,7 @@ def _settle_done(
 
 def _is_usual(row: Fenced) -> bool:
     """Whether nothing is left to decide about a start that succeeded, so that it is recorded as it was written down."""
-    return row.fence == HELD and row.keep is None
+    return row.fence == HELD and row.keep is None and not row.awaited
 
 
 def _keep_all(
