@@ -75,6 +75,8 @@ def _ends(value: ast.expr, names: Names, own: set[str]) -> bool:
     if name is not None and owner in {"", "self", "cls"}:
         return method in own
     called = value.func.attr if isinstance(value.func, ast.Attribute) else ""
+    if called == "happened" and value.args:
+        return True  # of an `aio.Signal`
     return called in own - _WAITING_WORDS
 
 

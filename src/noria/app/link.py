@@ -19,6 +19,7 @@ from noria.errors import ConfigError, Conflict, InvalidInput, NotRunning, QueueF
 from noria.model.claim import NEW
 from noria.model.job import NewJob, Receipt
 from noria.model.limits import MAX_BATCH, POLL
+from noria.model.wording import count
 from noria.worker import Worker
 
 log = logging.getLogger("noria.app")
@@ -159,7 +160,7 @@ class Link:
 def queue_full(refused: Sequence[tuple[NewJob, Receipt]], among: int) -> QueueFull:
     """What to raise for jobs that their queues had no room for."""
     job, receipt = refused[0]
-    which = "" if among == 1 else f" ({len(refused):,} of {among:,} jobs were refused)"
+    which = "" if among == 1 else f" (of {count(among, 'job')}, {len(refused):,} were refused)"
     return QueueFull(
         f"a job of task {job.task!r} was not enqueued: {receipt.why}{which}",
         queue=job.queue,

@@ -45,6 +45,8 @@ CALLS: Final = frozenset(
         "stats",
         "series",
         "counts",
+        "mark",
+        "emitted",
     }
 )
 _LATER: Final = frozenset({"push", "settle", "renew", "end"})

@@ -14,6 +14,7 @@ from noria.ids import Id, to_text
 from noria.model.job import Lease, Record
 from noria.model.limits import MAX_BODY
 from noria.model.state import State
+from noria.model.wording import count
 
 _PORTION: Final = 8
 """Records that are read at once: each value may have a mebibyte."""
@@ -68,8 +69,8 @@ async def _values(ledger: Ledger, ids: Sequence[Id]) -> list[bytes]:
             size += len(values[-1])
         if size > MAX_BODY:
             raise Gone(
-                f"the values of the {len(ids):,} jobs that it has waited for have more than {MAX_BODY:,} bytes, the "
-                "limit for arguments: let them return less, or store what they make elsewhere"
+                f"the values of {count(len(ids), 'job')} that it has waited for have more than {MAX_BODY:,} bytes, "
+                "the limit for arguments: let them return less, or store what they make elsewhere"
             )
     return values
 

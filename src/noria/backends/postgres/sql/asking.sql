@@ -4,8 +4,13 @@
 -- Locks: reads only.
 -- Safe to repeat: yes.
 SELECT coalesce(json_agg(json_build_array(queue, n)), '[]') FROM (
+    -- Lateral and limited, so that no plan reads all jobs beside the few that ask.
     SELECT j.queue, count(*) AS n
-    FROM noria.marks AS m JOIN noria.jobs AS j ON j.id = m.id
-    WHERE m.asks IS NOT NULL AND j.state = 3 AND j.session = m.session AND j.starts = m.starts
+    FROM noria.marks AS m CROSS JOIN LATERAL (
+        SELECT queue FROM noria.jobs
+        WHERE id = m.id AND state = 3 AND session = m.session AND starts = m.starts
+        LIMIT 1
+    ) AS j
+    WHERE m.asks IS NOT NULL
     GROUP BY j.queue
 ) AS counted
