@@ -115,6 +115,32 @@ def _uploads(site: Front) -> None:
     assert json.loads(site.text("GET", "/jobs/nowhere", **member)[2])["code"] == "not_found"
 
 
+def test_a_login_asks_for_the_code_and_goes_on_as_its_readme_says(commands: Commands) -> None:
+    app = str(EXAMPLES / "login_sms" / "app.py")
+    worker(commands, app)
+    front = serve(commands, app)
+    readme = (EXAMPLES / "login_sms" / "README.md").read_text()
+    [enqueue, answer, result] = re.findall(r"(?m)^\$ (curl .*)$", readme)
+
+    def curl(command: str, **names: str) -> str:
+        command = command.replace("127.0.0.1:8080", f"127.0.0.1:{front.port}").replace("curl ", "curl -s ", 1)
+        for name, value in names.items():
+            command = command.replace(name, value)
+        return subprocess.run(
+            ["/bin/sh", "-c", command], capture_output=True, text=True, timeout=60, check=True
+        ).stdout
+
+    job = json.loads(curl(enqueue))
+    assert (job["state"], job["question"]["message"]) == ("asking", "The code that was sent to 0151120964")
+    question = job["question"]["id"]
+    assert json.loads(curl(answer.replace("120964", "12"), QUESTION=question))["code"] == "invalid_answer"
+    [listed] = commands.json("questions", "list")
+    assert listed["id"] == question
+    answered = json.loads(curl(answer, QUESTION=question))
+    assert answered["state"] == "answered" and "answer" not in answered
+    assert curl(result, JOB=job["id"]) == '"0151120964 is in"'
+
+
 def test_the_examples_leave_nothing_behind() -> None:
     assert not [path for path in EXAMPLES.rglob("*.db*") if path.is_file()]
     assert os.environ.get("NORIA_URL") is None

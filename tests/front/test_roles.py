@@ -17,6 +17,7 @@ BEGINNINGS = {
     "/v1/jobs": "jobs",
     "/v1/call": "jobs",
     "/v1/tasks": "jobs",
+    "/v1/questions": "jobs",
     "/v1/queues": "manage",
     "/v1/dead": "manage",
     "/v1/workers": "manage",

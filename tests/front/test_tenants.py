@@ -97,6 +97,12 @@ ROWS: dict[str, list[Row] | Free] = {
     "GET /v1/operations": [Row("/v1/operations?limit=200", 200)],
     "GET /v1/operations/{id}": [Row("/v1/operations/{operation}", 404)],
     "POST /v1/operations/{id}/cancel": [Row("/v1/operations/{operation}/cancel", 404)],
+    "GET /v1/questions": [Row("/v1/questions", 200)],
+    "GET /v1/questions/{id}": [Row("/v1/questions/{question}", 404)],
+    "POST /v1/questions/{id}/answer": [
+        Row("/v1/questions/{question}/answer", 404, {"action": "accept", "data": "mine"}),
+        Row("/v1/questions/{question}/answer", 404, {"action": "cancel"}),
+    ],
     "GET /v1/schedules": [Row("/v1/schedules", 200)],
     "POST /v1/schedules": [
         Row("/v1/schedules", 403, {"name": "mine", "task": "cube", "args": [1], "every": 60}),
@@ -148,12 +154,13 @@ class Ours(NamedTuple):
     operation: str
     worker: str
     key: str
+    question: str
 
     def put(self, value: Any) -> Any:
         """A row with our names in it."""
         match value:
             case str():
-                names = {"job": self.job, "operation": self.operation, "worker": self.worker, "key": self.key}
+                names = {name: getattr(self, name) for name in self._fields if name != "headers"}
                 for name, text in names.items():
                     value = value.replace("{" + name + "}", text)
                 return value
@@ -167,14 +174,14 @@ class Ours(NamedTuple):
 
 async def ours_at(here: Place) -> Ours:
     scopes = [scope for scope in SCOPES if scope != "admin"]
-    headers = await here.key(*scopes, queues=["oursqueue"], tasks=["cube", "fail"])
+    headers = await here.key(*scopes, queues=["oursqueue"], tasks=["cube", "fail", "wonder"])
 
     async def ask(method: str, path: str, body: Any = None, by: dict[str, str] = headers) -> Any:
         answer = await here.ask(method, path, body, headers=by)
         assert answer.status_code < 300, answer.text
         return answer.json()
 
-    await here.hire(name="marker-worker", queues=("oursqueue",))
+    question = await here.question("marker?", queue="oursqueue", name="marker-worker")
     dead = await ask("POST", "/v1/jobs", {"task": "fail", "args": ["marker"], "queue": "oursqueue"})
     await ask("GET", f"/v1/jobs/{dead['id']}?wait=10")
     wanted = {"task": "cube", "args": [1], "queue": "oursqueue", "tags": ["marker"], "delay": 600}
@@ -189,7 +196,7 @@ async def ours_at(here: Place) -> Ours:
     await ask("POST", "/v1/schedules", timer)
     keys = await ask("GET", "/v1/keys", by=bearer(MASTER))
     [worker] = (await ask("GET", "/v1/workers"))["items"]
-    return Ours(headers, job["id"], operation["id"], worker["id"], keys["items"][0]["id"])
+    return Ours(headers, job["id"], operation["id"], worker["id"], keys["items"][0]["id"], question)
 
 
 @pytest.mark.parametrize("row", [row for row, tried in ROWS.items() if not isinstance(tried, Free)])
@@ -206,7 +213,7 @@ async def test_one_tenant_learns_and_changes_nothing_of_another(short_tmp: Path,
             answer = await here.ask(row.split()[0], path, body, headers=theirs)
             said = f"{path} {body}"
             assert answer.status_code == status, (said, answer.text)
-            for mark in (*MARKS, ours.job, ours.operation, ours.worker):
+            for mark in (*MARKS, ours.job, ours.operation, ours.worker, ours.question):
                 assert mark in said or mark not in answer.text, (said, mark, answer.text)
             if status == 404:
                 await is_as_if_it_were_not_there(here, row, path, body, theirs, ours, answer.json())
@@ -225,6 +232,7 @@ def looks(ours: Ours) -> list[str]:
         f"/v1/operations/{ours.operation}",
         "/v1/jobs?queue=oursqueue",
         "/v1/schedules/marker",
+        f"/v1/questions/{ours.question}",
     ]
 
 
@@ -233,7 +241,7 @@ async def is_as_if_it_were_not_there(
 ) -> None:
     """What they may not see is answered as what is not there."""
     nobodys = path.replace("cube", "nosuch").replace("oursqueue", "nosuch").replace("marker", "nosuch")
-    for id in (ours.job, ours.operation):
+    for id in (ours.job, ours.operation, ours.question):
         nobodys = nobodys.replace(id, NOBODYS)
     nobodys = nobodys.replace(ours.worker, "f" * 16)
     unseen = (await here.ask(row.split()[0], nobodys, body, headers=theirs)).json()

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from noria import Noria
+from noria import Context, Noria
 from noria.backends.sqlite import SqliteBackend
 from noria.clock import SystemClock
 from noria.front import asgi
@@ -59,6 +59,20 @@ class Place:
         found = await self.job(id, wait=PATIENCE)
         assert found["final"], found
         return found
+
+    async def question(self, message: str = "?", queue: str = "default", **settings: Any) -> str:
+        """The id of an open question of a new job; a worker for its queue, with these settings, is hired."""
+
+        @self.app.task(queue=queue)
+        async def wonder(ctx: Context) -> str:
+            return await ctx.ask(message)
+
+        await self.hire(queues=(queue,), **settings)
+        job = await wonder.enqueue()
+        async with self.patience():
+            while (question := await job.question()) is None:
+                await self.breathe()
+        return question.id
 
     async def key(self, *scopes: str, **fields: Any) -> dict[str, str]:
         """Make a key; the header that shows it."""

@@ -36,6 +36,10 @@ MOST_EXPECTED: Final = 2_000
 _outlines = msgspec.json.Decoder(list[Outline])
 
 
+class Asks(Exception):
+    """The job does not end before somebody has answered what it asks."""
+
+
 class Following:
     """One who follows a job: `news` is set when it is worth a look, which is else taken every so many seconds."""
 
@@ -60,6 +64,7 @@ class Outcomes:
         self._crew = crew
         self._every = poll
         self._waiting: dict[Id, set[asyncio.Future[Ending]]] = {}
+        self._curious: dict[asyncio.Future[Ending], str] = {}
         self._asked: dict[Id, None] = {}
         # Jobs that were enqueued with our channel in them, and how they ended, as far as we were told.
         self._expected: dict[Id, Ending | None] = {}
@@ -95,10 +100,15 @@ class Outcomes:
         """The outcome of this job will not be told here by itself: whoever waits for it reads it."""
         self._expected.pop(id, None)
 
-    async def wait(self, id: Id, seconds: float | None) -> Ending:
+    async def wait(self, id: Id, seconds: float | None, known: str | None = None) -> Ending:
         """Wait until a job has ended.
 
+        Args:
+            seconds: at most; None is for ever.
+            known: the wait is over as well when the job asks something, unless that is the question of this id.
+
         Raises:
+            Asks: so it is.
             JobNotFound: there is no such job.
             WaitTimeout: the seconds were over first.
             BackendError: the job could not be read.
@@ -109,6 +119,8 @@ class Outcomes:
             return told
         future: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(id, set()).add(future)
+        if known is not None:
+            self._curious[future] = known
         self._begin()
         if id not in self._expected:
             self._ask((id,))
@@ -133,6 +145,7 @@ class Outcomes:
             self._fail(id, error)
 
     def _forget(self, id: Id, future: asyncio.Future[Ending]) -> None:
+        self._curious.pop(future, None)
         futures = self._waiting.get(id)
         if futures is not None:
             futures.discard(future)
@@ -179,6 +192,8 @@ class Outcomes:
                 )
             elif (ending := ending_of(record)) is not None:
                 self._resolve(id, ending)
+            elif record.question:
+                self._interrupt(id, record.question)
 
     async def _end_lapsed(self, records: Iterable[Record]) -> None:
         """Have jobs ended whose time is over, as a worker would if there were one; hints tell of them."""
@@ -191,6 +206,12 @@ class Outcomes:
         for future in self._waiting.pop(id, ()):
             if not future.done():
                 future.set_result(ending)
+
+    def _interrupt(self, id: Id, question: str) -> None:
+        """Tell those who want to know that the job asks something."""
+        for future in self._waiting.get(id, ()):
+            if self._curious.get(future, question) != question and not future.done():
+                future.set_exception(Asks())
 
     def _fail(self, id: Id, error: NoriaError) -> None:
         for future in self._waiting.pop(id, ()):
@@ -233,6 +254,8 @@ class Outcomes:
             self._stir((id,))
             if State(outline.state).final:
                 self._told(id, ending_in(outline))
+            elif any(each in self._curious for each in self._waiting.get(id, ())):
+                self._ask((id,))
 
     def _stir(self, ids: Iterable[Id]) -> None:
         for id in ids:

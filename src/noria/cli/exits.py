@@ -47,8 +47,8 @@ MEANINGS: Final[dict[ExitCode, str]] = {
     ExitCode.FAILED: "the job or a check failed; a worker: its drain was cut short, or a job has cancelled its parts",
     ExitCode.USAGE: "wrong use, or the application cannot be imported",
     ExitCode.UNREACHABLE: "the backend or front cannot be reached, or did not answer in time",
-    ExitCode.NOT_FOUND: "no such job, task, worker or key",
-    ExitCode.REFUSED: "refused by the state of the job, since another has its id or unique key, or by --read-only",
+    ExitCode.NOT_FOUND: "no such job, task, worker, key or question",
+    ExitCode.REFUSED: "refused by the state of the job or question, since another has its id or unique key, or by --read-only",
     ExitCode.TIMED_OUT: "the waiting timed out; the job goes on",
     ExitCode.NOT_AUTHORISED: "the front asks for a key, or the key may not do this",
     ExitCode.NOTHING_MATCHED: "nothing matched, with --fail-empty",
@@ -81,7 +81,7 @@ class ReadOnly(NoriaError):
 
 
 class NothingThere(NoriaError, LookupError):
-    """The front knows no such worker, key, operation, queue or timer."""
+    """The front knows no such worker, key, operation, queue, timer or question."""
 
 
 class Stop(Exception):

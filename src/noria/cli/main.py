@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "dead": "noria.cli.dead:dead",
     "bulk": "noria.cli.bulk:bulk",
     "queues": "noria.cli.queues:queues",
+    "questions": "noria.cli.questions:questions",
     "schedules": "noria.cli.schedules:schedules",
     "workers": "noria.cli.workers:workers",
     "stats": "noria.cli.stats:stats",

@@ -109,6 +109,8 @@ def failure_of(reply: Reply) -> NoriaError:
             return _THERE.get(told.code, NothingThere)(text)
         case 409 | 412:
             return Refused(text, told.code, told.state)
+        case 410 if told.code in ("question_expired", "question_superseded"):
+            return Refused(text, told.code, told.state)
         case 410:
             return ResultGone(text, job_id=told.job_id)
         case 413:

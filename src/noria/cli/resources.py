@@ -100,7 +100,7 @@ class Job(Struct, kw_only=True):
     cancelling: bool = False
     cancelling_since: datetime | None = None
     progress: Further | None = None
-    question: str | None = None
+    question_id: str | None = None
     items: int = 0
     error: Error | None = None
     args: Raw | UnsetType = UNSET
@@ -181,7 +181,7 @@ def record_of(job: Job) -> Record:
         codec="json", body=_bytes(job.args), result=_bytes(job.result), log=tuple(map(_start, job.attempts)),
         past=tuple(map(_life, job.history)), cancelling_since=_seconds(job.cancelling_since),
         linked=tuple(map(ids.from_text, job.linked)), awaits=tuple(map(ids.from_text, job.awaits)),
-        progress=_progress(job.progress), question=job.question or "", items=job.items,
+        progress=_progress(job.progress), question=job.question_id or "", items=job.items,
     )  # fmt: skip
 
 

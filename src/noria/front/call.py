@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from noria.app.ending import Ending
 from noria.backends.contract import Parts
-from noria.front import bodies, limits, prefer, view
+from noria.front import bodies, limits, prefer, questions, replies, view
 from noria.front.enqueue import Order, find_task, job_of
 from noria.front.idempotency import key_of, once
 from noria.front.jobs import bare, left
@@ -80,6 +80,9 @@ async def _call(ask: Ask, known: Known, args: bytes, patience: Patience) -> Resp
     headers = patience.headers
     if found.how == "replayed":
         headers["Idempotent-Replayed"] = "true"
+    if isinstance(ending, Record) and ending.question:
+        job = await questions.job_view(ask, view.slim(ending))
+        return replies.json(job, 202, {**headers, "Location": view.path_of(ending.id, ask.root)})
     if isinstance(ending, Record):
         return view.accepted(ask, ending, headers)
     return _returned(found, ending, headers)
@@ -89,7 +92,7 @@ async def _ending(ask: Ask, record: Record, seconds: float) -> Ending | Record:
     """How a job ended, after a wait if one is wanted; else the job as it stands then."""
     if not record.state.final and seconds:
         try:
-            ending = await ask.desk.waiting.ending(ask, record.id, seconds)
+            ending = await ask.desk.waiting.ending(ask, record.id, seconds, "")
         except Full:
             return record
         if ending is not None:

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from noria import aio
 from noria.backends.contract import Parts
 from noria.errors import BackendError
-from noria.front import keys, limits, position, prefer, replies, view
+from noria.front import keys, limits, position, prefer, questions, replies, view
 from noria.front.position import Position
 from noria.front.resources import progress_resource
 from noria.front.route import Ask
@@ -57,7 +57,7 @@ async def _listed(ask: Ask, record: Record, last: str | None) -> Response:
     if at.offset >= record.items and at.version != record.version:
         # The job itself stands behind all that it has sent.
         at = Position(record.version, at.offset)
-        found.append((at, "job", _data(record, ask)))
+        found.append((at, "job", await _data(record, ask)))
     items = [{"id": str(behind), "event": name, "data": data} for behind, name, data in found]
     return replies.page(items, str(at), final=record.state.final and not at.behind(record))
 
@@ -67,8 +67,8 @@ async def _change(ask: Ask, record: Record) -> bool:
         return await follower.news.wait()
 
 
-def _data(record: Record, ask: Ask) -> dict[str, Any]:
-    return view.job_view(view.slim(record), ask.root)
+async def _data(record: Record, ask: Ask) -> dict[str, Any]:
+    return await questions.job_view(ask, view.slim(record))
 
 
 class Stream(Response):
@@ -101,7 +101,7 @@ class Stream(Response):
 
     async def _tell(self, follower: Follower, send: Send) -> bool:
         """Whether the stream came to its own end."""
-        first = self._data(self._record)
+        first = await self._data(self._record)
         await _send(send, f"retry: {self._again()}\n\n".encode() + _event("job", self._at, first))
         await self._send_items(self._record, send)
         if self._record.state.final:
@@ -155,7 +155,7 @@ class Stream(Response):
         if only_progress(before, record):
             await _send(send, _event("progress", self._at, progress_resource(record)))
         elif stands_otherwise(before, record):
-            await _send(send, _event("state", self._at, self._data(record)))
+            await _send(send, _event("state", self._at, await self._data(record)))
         return record.state.final
 
     async def _send_items(self, record: Record, send: Send) -> None:
@@ -164,8 +164,8 @@ class Stream(Response):
             for behind, name, data in found:
                 await _send(send, _event(name, behind, data))
 
-    def _data(self, record: Record) -> dict[str, Any]:
-        return _data(record, self._ask)
+    async def _data(self, record: Record) -> dict[str, Any]:
+        return await _data(record, self._ask)
 
     def _again(self) -> int:
         return round(RETRY * self._ask.desk.chance.uniform(0.5, 1.5))

@@ -16,7 +16,7 @@ _QUEUED: Final[dict[str, Any]] = {
     "run_at": _AT, "started_at": None, "finished_at": None, "expires_at": None, "deadline_at": None, "timeout": None,
     "tags": ["vip"], "correlation_id": "order-881", "unique_key": None, "copy_of": None, "schedule": None,
     "slot_at": None, "parent_id": None, "root_id": None, "after": [], "awaits": [], "linked": [], "worker": None,
-    "cancelling": False, "cancelling_since": None, "progress": None, "question": None, "items": 0, "error": None,
+    "cancelling": False, "cancelling_since": None, "progress": None, "question_id": None, "items": 0, "error": None,
     "args": {"a": 1, "b": 2},
     "links": {"self": _PATH, **{verb: f"{_PATH}/{verb}" for verb in ("result", "events", "explain", "cancel")}},
 }  # fmt: skip
@@ -95,6 +95,17 @@ _RESTING: Final = {
 _TIMED: Final = {"task": "add", "args": {"a": 1, "b": 2}, "cron": "0 3 * * *", "tz": "Europe/Berlin"}
 _WORDS: Final = {
     "arrived": 40, "succeeded": 38, "failed": 1, "cancelled": 0, "expired": 0, "retried": 3, "crashed": 0
+}  # fmt: skip
+
+_QUESTION: Final = {
+    "id": _ID.replace("24f3", "24f4"), "job_id": _ID, "task": "login", "queue": "default", "name": "code",
+    "message": "The code that was sent to 555", "schema": {"type": "string", "pattern": "^[0-9]{6}$"}, "secret": False,
+    "state": "open", "created_at": _AT, "expires_at": "2026-11-30T08:05:00.000Z", "on_expiry": "fail",
+    "answered_by": None, "supersedes": None, "following": None,
+    "links": {
+        "self": "/v1/questions/" + _ID.replace("24f3", "24f4"),
+        "answer": "/v1/questions/" + _ID.replace("24f3", "24f4") + "/answer", "job": _PATH,
+    },
 }  # fmt: skip
 
 
@@ -177,6 +188,12 @@ EXAMPLES: Final[dict[str, Example]] = {
     "GET /v1/operations": Example(_page(_OPERATION)),
     "GET /v1/operations/{id}": Example(_OPERATION),
     "POST /v1/operations/{id}/cancel": Example({**_OPERATION, "state": "cancelled", "finished_at": _LATER}, {}),
+    "GET /v1/questions": Example(_page(_QUESTION)),
+    "GET /v1/questions/{id}": Example(_QUESTION),
+    "POST /v1/questions/{id}/answer": Example(
+        {**_QUESTION, "state": "answered", "answered_by": "k7nq2b5d", "answer": "120964"},
+        {"action": "accept", "data": "120964"},
+    ),
     "GET /v1/schedules": Example(_page(_TIMER)),
     "POST /v1/schedules": Example(_TIMER, {"name": "nightly", **_TIMED}),
     "POST /v1/schedules/preview": Example(_RULE, {"cron": "0 3 * * *", "tz": "Europe/Berlin", "count": 2}),

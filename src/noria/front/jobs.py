@@ -11,7 +11,7 @@ from starlette.responses import Response
 from noria.app.explain import in_one_line, reasons_of
 from noria.app.scene import look_around
 from noria.backends.contract import Change, Parts
-from noria.front import bodies, limits, prefer, replies, view
+from noria.front import bodies, limits, prefer, questions, replies, view
 from noria.front.enqueue import order_of
 from noria.front.idempotency import key_of, once
 from noria.front.prefer import Patience
@@ -55,8 +55,10 @@ async def answer(ask: Ask, found: Accepted, patience: Patience, *, cancel: bool 
         record = waited
     if record.state.final:
         return replies.json(view.job_view(view.slim(record), ask.root), 200, headers)
+    if record.question and patience.asked:
+        return replies.json(await questions.job_view(ask, view.slim(record)), 200, headers)
     if found.stands and not patience.asked:
-        return replies.json(view.job_view(record, ask.root), 200, headers)
+        return replies.json(await questions.job_view(ask, record), 200, headers)
     return view.accepted(ask, record, headers)
 
 
@@ -75,7 +77,7 @@ def left() -> Response:
 async def _wait(ask: Ask, record: Record, seconds: float, *, cancel: bool) -> Record | None:
     """The job after a wait, ended or not; None if the client has left. Too many waiters: it does not wait."""
     try:
-        return await _waited(ask, record, seconds, _SHOWN)
+        return await _waited(ask, record, seconds, _SHOWN, known="")
     except Full:
         return record
     except Left:
@@ -85,13 +87,15 @@ async def _wait(ask: Ask, record: Record, seconds: float, *, cancel: bool) -> Re
         return None
 
 
-async def _waited(ask: Ask, record: Record, seconds: float, parts: Parts) -> Record:
+async def _waited(ask: Ask, record: Record, seconds: float, parts: Parts, known: str | None = None) -> Record:
     """A job after a wait, ended or not; also one that was erased at its success, which is what was waited for.
+
+    With `known` the wait is over as well when the job asks something, unless that is the question of this id.
 
     Raises: Full, Left.
         Problem: it is gone, or was moved out of sight.
     """
-    ending = await ask.desk.waiting.ending(ask, record.id, seconds)
+    ending = await ask.desk.waiting.ending(ask, record.id, seconds, known)
     [found] = await ask.desk.backend.get([record.id], parts)
     if found is None and ending is not None:
         found = replace(
@@ -106,8 +110,10 @@ async def _waited(ask: Ask, record: Record, seconds: float, parts: Parts) -> Rec
     return found
 
 
-async def _read(ask: Ask, patience: Patience, parts: Parts) -> Record | None:
+async def _read(ask: Ask, patience: Patience, parts: Parts, *, asks: bool = False) -> Record | None:
     """The job that the path names, after a wait if one is wanted; None if the client has left.
+
+    With `asks` the wait is over as well when the job begins to ask something.
 
     Raises:
         Problem: there is none, or too many wait.
@@ -116,7 +122,8 @@ async def _read(ask: Ask, patience: Patience, parts: Parts) -> Record | None:
     if record.state.final or not patience.seconds:
         return record
     try:
-        return await _waited(ask, record, patience.seconds, parts)
+        known = record.question if asks else None
+        return await _waited(ask, record, patience.seconds, parts, known)
     except Full:
         raise full_problem() from None
     except Left:
@@ -127,15 +134,14 @@ async def show(ask: Ask) -> Response:
     """`GET /v1/jobs/{id}`."""
     parts = prefer.included(ask.request)
     patience = prefer.patience(ask.request, ask.desk.settings.wait)
-    record = await _read(ask, patience, _SHOWN if parts is None else parts)
+    record = await _read(ask, patience, _SHOWN if parts is None else parts, asks=True)
     if record is None:
         return left()
     headers = patience.headers
     if not record.state.final:
         headers["Retry-After"] = str(ask.desk.again(record.queue))
-    return replies.json(
-        view.job_view(record if parts is not None else view.slim(record), ask.root), 200, headers
-    )
+    shown = record if parts is not None else view.slim(record)
+    return replies.json(await questions.job_view(ask, shown), 200, headers)
 
 
 async def result(ask: Ask) -> Response:

@@ -11,6 +11,7 @@ Scope = Literal[
     "jobs:enqueue",
     "jobs:read",
     "jobs:manage",
+    "questions:answer",
     "queues:manage",
     "schedules:manage",
     "metrics",

@@ -10,6 +10,7 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from noria.errors import (
+    AlreadyAnswered,
     BackendError,
     Conflict,
     DuplicateJob,
@@ -17,6 +18,9 @@ from noria.errors import (
     JobNotFound,
     NoriaError,
     NotRunning,
+    QuestionExpired,
+    QuestionNotFound,
+    QuestionSuperseded,
     QueueFull,
     ScheduleNotFound,
     TooLarge,
@@ -49,6 +53,7 @@ CODES: Final[dict[str, tuple[int, str]]] = {
     "queue_unknown": (404, "No such queue"),
     "worker_unknown": (404, "No such worker"),
     "schedule_not_found": (404, "No such timer"),
+    "question_not_found": (404, "No such question"),
     "operation_unknown": (404, "No such operation"),
     "key_unknown": (404, "No such key"),
     "method_not_allowed": (405, "This cannot be done here"),
@@ -59,12 +64,16 @@ CODES: Final[dict[str, tuple[int, str]]] = {
     "no_result": (409, "The job ended without a result"),
     "unique_conflict": (409, "Another job has this unique key"),
     "id_conflict": (409, "Another job has this id"),
+    "already_answered": (409, "The question has another answer"),
     "result_expired": (410, "It was there, and is no longer kept"),
+    "question_expired": (410, "The time to answer is over"),
+    "question_superseded": (410, "The question was asked anew"),
     "count_changed": (412, "More matches than was expected"),
     "too_large": (413, "Too large"),
     "unsupported_media": (415, "Bodies are JSON"),
     "invalid_args": (422, "The arguments do not fit the task"),
     "invalid_value": (422, "A value is out of range"),
+    "invalid_answer": (422, "The answer does not fit the question"),
     "unknown_field": (422, "A field is unknown"),
     "idempotency_mismatch": (422, "The Idempotency-Key was used for another request"),
     "rate_limited": (429, "Too many requests"),
@@ -145,6 +154,14 @@ def problem_of(error: NoriaError) -> Problem:
             return Problem("job_not_found", str(error))
         case ScheduleNotFound():
             return Problem("schedule_not_found", str(error))
+        case QuestionNotFound():
+            return Problem("question_not_found", str(error))
+        case AlreadyAnswered():
+            return Problem("already_answered", str(error))
+        case QuestionExpired():
+            return Problem("question_expired", str(error))
+        case QuestionSuperseded():
+            return Problem("question_superseded", str(error), following=error.following or None)
         case UnknownTask():
             return Problem("task_unknown", str(error))
         case DuplicateJob():

@@ -62,7 +62,7 @@ def job_resource(record: Record) -> dict[str, Any]:
         "cancelling": record.cancelling,
         "cancelling_since": moment(record.cancelling_since),
         "progress": progress_resource(record),
-        "question": record.question or None,
+        "question_id": record.question or None,
         "items": record.items,
         "error": failure_resource(record.failure, record.task, attempt_of(record)),
     }

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final, Literal, get_args
 
 Role = Literal["jobs", "manage", "metrics", "docs"]
-"""`jobs`: jobs one by one, calls, and the tasks there are. `manage`: queues, timers, workers, dead letters, operations,
-keys. `metrics`: numbers. `docs`: the OpenAPI document, and the page that shows it."""
+"""`jobs`: jobs one by one, what they ask, calls, and the tasks there are. `manage`: queues, timers, workers, dead
+letters, operations, keys. `metrics`: numbers. `docs`: the OpenAPI document, and the page that shows it."""
 
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
 """All of them, which a front has unless told otherwise. What has no role, every front has: the probes and `GET /v1`."""

@@ -26,6 +26,7 @@ from noria.front import (
 )
 from noria.front.params import CURSOR, INCLUDE, KEY, PREFER, WAIT, limit
 from noria.front.query import PARAMETERS
+from noria.front.question_routes import QUESTIONS
 from noria.front.requests import ItemWanted, JobWanted, Nothing
 from noria.front.route import Param, Route
 from noria.front.schedule_routes import SCHEDULES
@@ -248,6 +249,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         scope="jobs:manage", handler=operations.cancel,
         about="Stop an operation", body=Nothing, success=_OK, problems=("operation_unknown",),
     ),
+    *QUESTIONS,
     *SCHEDULES,
     Route(
         method="GET", path="/v1/keys", role="manage", gives=shapes.Page[shapes.Key],

@@ -11,6 +11,7 @@ from noria.app.status import StateWord
 from noria.front.operation import Params, Trouble
 from noria.front.requests import RetryWanted
 from noria.model.claim import Enqueued
+from noria.model.question import OnExpiry, Standing
 from noria.model.reason import Reason
 from noria.model.schedule import CatchUp, Overlap, Source, What
 
@@ -67,8 +68,33 @@ class Progress(Struct):
     at: datetime
 
 
+class Question(Struct):
+    """What a job asks. `schema` is what `data` of an answer looks like; `following` was asked in its place."""
+
+    id: str
+    job_id: str
+    task: str
+    queue: str
+    name: str
+    message: str
+    schema: dict[str, Any]
+    secret: bool
+    state: Standing
+    created_at: datetime
+    expires_at: datetime
+    on_expiry: OnExpiry
+    answered_by: str | None
+    supersedes: str | None
+    following: str | None
+    links: dict[str, str]
+    answer: Any = None
+
+
 class Job(Struct):
-    """A job as it stands. `args`, `result`, `attempts` and `history` are there if they were asked for, and fit."""
+    """A job as it stands. `args`, `result`, `attempts` and `history` are there if they were asked for, and fit.
+
+    `question` is there while it asks, where a job is read alone.
+    """
 
     id: str
     task: str
@@ -105,10 +131,11 @@ class Job(Struct):
     cancelling: bool
     cancelling_since: datetime | None
     progress: Progress | None
-    question: str | None
+    question_id: str | None
     items: int
     error: Failure | None
     links: dict[str, str]
+    question: Question | UnsetType = UNSET
     args: Any = None
     result: Any = None
     attempts: list[Attempt] | UnsetType = UNSET

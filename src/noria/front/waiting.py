@@ -13,7 +13,7 @@ from starlette.requests import Request
 from noria import aio
 from noria.aio import Crew
 from noria.app.ending import Ending
-from noria.app.outcomes import Outcomes
+from noria.app.outcomes import Asks, Outcomes
 from noria.errors import BackendError
 from noria.front.principal import Principal
 from noria.front.problem import Problem
@@ -57,15 +57,17 @@ class Waiting:
         """How many wait now."""
         return len(self._scopes)
 
-    async def ending(self, ask: Ask, id: Id, seconds: float) -> Ending | None:
+    async def ending(self, ask: Ask, id: Id, seconds: float, known: str | None = None) -> Ending | None:
         """How a job ended; None if it had not when the seconds were over, or when the front began to stop.
+
+        With `known` it is None as well when the job asks something, unless that is the question of this id.
 
         Raises:
             Full: too many wait already.
             Left: the client has left.
             JobNotFound: there is no such job.
         """
-        return await self.during(ask, seconds, lambda: self._ending(id))
+        return await self.during(ask, seconds, lambda: self._ending(id, known))
 
     async def during(self, ask: Ask, seconds: float, work: Callable[[], Awaitable[T]]) -> T | None:
         """What `work` gives, bounded as a wait is; None if it gave nothing in time.
@@ -102,10 +104,12 @@ class Waiting:
             raise _locked_out()
         return found
 
-    async def _ending(self, id: Id) -> Ending:
+    async def _ending(self, id: Id, known: str | None) -> Ending | None:
         while True:
             try:
-                return await self._outcomes.wait(id, None)
+                return await self._outcomes.wait(id, None, known)
+            except Asks:
+                return None
             except BackendError:
                 await aio.sleep(_AGAIN)  # the wait goes on until its own bound
 
