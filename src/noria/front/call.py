@@ -81,8 +81,8 @@ async def _call(ask: Ask, known: Known, args: bytes, patience: Patience) -> Resp
     if found.how == "replayed":
         headers["Idempotent-Replayed"] = "true"
     if isinstance(ending, Record) and ending.question:
-        job = await questions.job_view(ask, view.slim(ending))
-        return replies.json(job, 202, {**headers, "Location": view.path_of(ending.id, ask.root)})
+        asking = await questions.job_view(ask, view.slim(ending))
+        return replies.json(asking, 202, {**headers, "Location": view.path_of(ending.id, ask.root)})
     if isinstance(ending, Record):
         return view.accepted(ask, ending, headers)
     return _returned(found, ending, headers)
