@@ -160,6 +160,26 @@ def test_lines_are_enqueued_through_a_front_and_bad_ones_are_told(noria: Command
     assert "1,197 jobs enqueued, 3 lines refused" in done.stderr
 
 
+def test_a_full_queue_refuses_and_hides_nothing_with_and_without_a_front(
+    noria: Commands, front: Front
+) -> None:
+    noria.run("enqueue", "fail", "why=there")
+    lines = '{"why": "a"}\n{"why": "b"}\n{"why": "c"}\n'
+    for room, run in ((3, noria.run), (5, lambda *words, **given: through(noria, front, *words, **given))):
+        noria.run("queues", "limit", "mail", "--max-length", str(room))
+        many = run("enqueue", "fail", "-", input=lines)
+        assert (many.returncode, len(many.stdout.split())) == (1, 2), many.stderr
+        assert (
+            f"line 3: a job of task 'fail' was not enqueued: queue 'mail' is full: {room} jobs" in many.stderr
+        )
+        [copied] = [job["id"] for job in noria.json("jobs", "list", "args.why:there")]
+        for words in (["enqueue", "fail"], ["call", "fail"], ["jobs", "copy", copied]):
+            one = run(*words)
+            assert (one.returncode, one.stdout) == (5, ""), one.stderr
+            assert "queue 'mail' is full" in one.stderr
+            assert "bug" not in one.stderr
+
+
 def test_a_key_comes_from_the_environment_or_a_private_file(noria: Commands, front: Front) -> None:
     for key, told in (("", "asks for a key"), ("another-key-of-enough-letters", "key")):
         refused = through(noria, front, "jobs", key=key)

@@ -13,7 +13,7 @@ import pytest
 from noria.cli.distant import DistantPeer, read_front_url
 from noria.cli.exits import ExitCode, NoAnswer, NotAuthorised, NothingThere, code_of
 from noria.cli.peer import Refused
-from noria.errors import ConfigError, InvalidInput, JobNotFound, NoriaError, Unavailable, Unknown
+from noria.errors import ConfigError, InvalidInput, JobNotFound, NoriaError, QueueFull, Unavailable, Unknown
 
 OK = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 8\r\n\r\n{"a": 1}'
 HANG_UP = b""
@@ -172,6 +172,7 @@ def test_what_is_no_front_is_unavailable(server: Server, answer: bytes) -> None:
         (problem(422, "invalid_args", errors=[{"pointer": "/args/a", "message": "m"}]), InvalidInput, ExitCode.USAGE),
         (problem(400, "bad_filter"), InvalidInput, ExitCode.USAGE),
         (problem(429, "rate_limited", retry_after=1), Unavailable, ExitCode.UNREACHABLE),
+        (problem(429, "queue_full", retry_after=1), QueueFull, ExitCode.REFUSED),
         (problem(503, "backend_down"), Unavailable, ExitCode.UNREACHABLE),
         (problem(503, "backend_down", retry_safe=False), Unknown, ExitCode.UNREACHABLE),
     ],

@@ -31,6 +31,8 @@ from noria.worker.ending import WorkerFault
         (errors.JobNotFound("x"), 4),
         (errors.UnknownTask("x"), 4),
         (errors.WrongState("x"), 5),
+        (errors.DuplicateJob("x"), 5),
+        (errors.QueueFull("x", queue="q", job_ids=()), 5),
         (errors.WaitTimeout("x"), 6),
         (Stop(ExitCode.NOTHING_MATCHED), 8),
         (ZeroDivisionError("x"), 70),

@@ -15,6 +15,7 @@ from noria import aio, ids
 from noria.aio import Crew
 from noria.app.application import Noria
 from noria.app.job import Draft, Job
+from noria.app.link import queue_full
 from noria.app.signature import read_signature
 from noria.app.task import Enqueuer, TaskFunction
 from noria.app.uniqueness import duplicate
@@ -24,7 +25,7 @@ from noria.cli.target import answer, opened
 from noria.codecs.models import dump_model
 from noria.errors import JobNotFound, ResultGone
 from noria.front.watch import Watch
-from noria.model.job import Record
+from noria.model.job import NewJob, Receipt, Record
 from noria.model.task import Arguments
 
 log = logging.getLogger("noria.cli")
@@ -59,8 +60,9 @@ class LocalProducer:
         """As `Producer`."""
         await self._opened()
         # One that is refused must not hide what became of the others.
-        jobs = await answer(self._app.enqueue_many([_patient(draft) for draft in drafts]), self._seconds)
-        return [_stored(draft, job) for draft, job in zip(drafts, jobs, strict=True)]
+        jobs = [_patient(draft.new) for draft in drafts]
+        receipts = await answer(self._app.backend.push(jobs), self._seconds)
+        return [_stored(draft, receipt) for draft, receipt in zip(drafts, receipts, strict=True)]
 
     async def enqueue_one(self, draft: Draft[Any], wait: float | None) -> Stored:
         """As `Producer`."""
@@ -106,16 +108,19 @@ class LocalProducer:
             self._open = True
 
 
-def _patient(draft: Draft[Any]) -> Draft[Any]:
-    """The draft as one for which another job may stand."""
-    claim = draft.new.claim
-    if claim is None or claim.on_conflict != "reject":
-        return draft
-    return replace(draft, new=replace(draft.new, claim=replace(claim, on_conflict="existing")))
+def _patient(job: NewJob) -> NewJob:
+    """The job as one for which another may stand."""
+    if job.claim is None or job.claim.on_conflict != "reject":
+        return job
+    return replace(job, claim=replace(job.claim, on_conflict="existing"))
 
 
-def _stored(draft: Draft[Any], job: Job[Any]) -> Stored:
-    claim = draft.new.claim
+def _stored(draft: Draft[Any], receipt: Receipt) -> Stored:
+    if receipt.full:
+        return Stored("", why=str(queue_full([(draft.new, receipt)], 1)))
+    if receipt.status == "rejected":
+        return Stored("", why=receipt.why)
+    job, claim = draft.job(receipt), draft.new.claim
     if claim is not None and claim.on_conflict == "reject" and not job.created and job.id != draft.id:
         return Stored("", why=str(duplicate(draft.new, ids.from_text(job.id))))
     return Stored(job.id, job.enqueued)

@@ -16,6 +16,7 @@ from noria.errors import (
     JobError,
     JobNotFound,
     NoriaError,
+    QueueFull,
     ResultGone,
     TooLarge,
     Unavailable,
@@ -117,6 +118,8 @@ def failure_of(reply: Reply) -> NoriaError:
             return TooLarge(text)
         case 502:
             return JobError(text, job_id=told.job_id)
+        case 429 if told.code == "queue_full":
+            return QueueFull(text, queue="", job_ids=())
         case 408 | 429 | 500 | 503:
             return _away(told, text)
         case _:
