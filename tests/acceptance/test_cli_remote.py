@@ -160,6 +160,20 @@ def test_lines_are_enqueued_through_a_front_and_bad_ones_are_told(noria: Command
     assert "1,197 jobs enqueued, 3 lines refused" in done.stderr
 
 
+def test_the_arguments_of_a_retry_come_from_a_file_and_from_stdin_as_those_of_a_job(
+    noria: Commands, front: Front
+) -> None:
+    first, second = (job["id"] for job in noria.json("dead"))
+    noria.write("args.json", '{"why": "a file"}')
+    assert noria.run("jobs", "retry", first, "--args", "@args.json").returncode == 0
+    assert through(noria, front, "jobs", "retry", second, "--args", "-", input='["stdin"]').returncode == 0
+    [one], [other] = (noria.json("jobs", "show", id) for id in (first, second))
+    assert (one["args"], other["args"]) == ({"why": "a file"}, {"why": "stdin"})
+    missing = noria.run("jobs", "retry", first, "--args", "@nowhere.json")
+    assert (missing.returncode, missing.stdout) == (2, "")
+    assert "nowhere.json cannot be read" in missing.stderr
+
+
 def test_a_full_queue_refuses_and_hides_nothing_with_and_without_a_front(
     noria: Commands, front: Front
 ) -> None:

@@ -124,9 +124,10 @@ async def test_what_is_shown_of_a_timer_can_be_put_again_and_nothing_is_lost(sho
             shown = (await here.ask("PUT", "/v1/schedules/t", said)).json()
             assert {name: shown.get(name) for name in said} == said
             before = await here.app.backend.read(KIND, ["t"])
-            again = {name: value for name, value in shown.items() if name in words}
-            assert (await here.ask("PUT", "/v1/schedules/t", again)).status_code == 200
+            assert (await here.ask("PUT", "/v1/schedules/t", shown)).status_code == 200
             assert await here.app.backend.read(KIND, ["t"]) == before
+            other = await here.ask("PUT", "/v1/schedules/u", shown)
+            assert (other.status_code, other.json()["errors"][0]["pointer"]) == (422, "/name")
 
 
 async def test_a_timer_of_code_is_shown_and_paused_but_not_changed(short_tmp: Path) -> None:

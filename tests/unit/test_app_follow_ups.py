@@ -328,3 +328,28 @@ async def test_threads_of_a_handler_may_ask_at_once() -> None:
 
 def test_a_pending_is_shown_with_its_task() -> None:
     assert repr(Pending("019e7a5c", "pack")) == "<Pending pack 019e7a5c>"
+
+
+async def test_what_is_no_task_is_refused_by_what_it_is() -> None:
+    app = Noria("sqlite:///never-opened.db")
+
+    @app.task
+    async def pack(n: int) -> int:
+        return n
+
+    async def bare(n: int) -> int:
+        return n
+
+    @app.task
+    async def order(ctx: Context) -> int:
+        given: list[Any] = ["pack", bare, pack.job(1), None]
+        for each in given:
+            with pytest.raises(InvalidInput, match="is no task: ") as refused:
+                ctx.enqueue(each, 1)
+            assert refused.value.field == "task"
+        return len(given)
+
+    async with noria.testing.run(app) as trial:
+        job = await order.enqueue()
+        await trial.drain()
+        assert await job == 4

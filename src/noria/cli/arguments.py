@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -111,6 +113,23 @@ def type_text(kind: Any) -> str:
     if len(parts) < len(getattr(kind, "__args__", ())):
         return " | ".join(map(type_text, parts))
     return kind.__name__ if isinstance(kind, type) else str(kind).replace("typing.", "")
+
+
+def text_of(given: str) -> str:
+    """The JSON text that `--args` gives: itself, or in the file that `@FILE` names, or on stdin by `-`.
+
+    Raises:
+        InvalidInput: the file cannot be read.
+    """
+    if given == "-":
+        return sys.stdin.read()
+    if not given.startswith("@"):
+        return given
+    try:
+        return Path(given[1:]).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        raise InvalidInput(f"{given[1:]} cannot be read: {why}", field="args") from error
 
 
 def from_json(text: str) -> Arguments:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import click
@@ -111,19 +110,7 @@ class Given(NamedTuple):
             return producer.named(self.words)
         if self.words:
             raise InvalidInput("give the arguments as name=value or by --args, not both", field="args")
-        return arguments.from_json(_text_of(self.text))
-
-
-def _text_of(text: str) -> str:
-    if text == "-":
-        return sys.stdin.read()
-    if not text.startswith("@"):
-        return text
-    try:
-        return Path(text[1:]).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
-        raise InvalidInput(f"{text[1:]} cannot be read: {why}", field="args") from error
+        return arguments.from_json(arguments.text_of(self.text))
 
 
 async def run_one(

@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from noria import ids
+from noria.cli.arguments import text_of
 from noria.cli.choice import Named, chosen, readable
 from noria.cli.escape import one_line
 from noria.cli.flags import Flags, flags_of
@@ -29,10 +30,11 @@ def retry_of(given: Mapping[str, Any]) -> dict[str, Any]:
     """The body of a retry.
 
     Raises:
-        InvalidInput: the arguments are no JSON.
+        InvalidInput: the arguments are no JSON, or the file with them cannot be read.
     """
     body = dict(given)
-    if (text := body.pop("arguments", None)) is not None:
+    if (given_args := body.pop("arguments", None)) is not None:
+        text = text_of(given_args)
         try:
             body["args"] = msgspec.Raw(msgspec.json.format(text.encode(), indent=-1))
         except (msgspec.DecodeError, UnicodeEncodeError) as error:

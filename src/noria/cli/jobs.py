@@ -133,7 +133,12 @@ async def _read_all(flags: Flags, named: Sequence[Named]) -> tuple[Record, list[
 
 @jobs.command("retry", use="writes")
 @click.argument("words", nargs=-1, required=True, metavar="ID...")
-@option("--args", "arguments", metavar="JSON", help="Run with these arguments; the old ones stay readable.")
+@option(
+    "--args",
+    "arguments",
+    metavar="JSON",
+    help="Run with these: JSON, @FILE, or - for stdin; the old stay readable.",
+)
 @option("--attempts", type=click.IntRange(1), help="How many attempts each gets. Default: as it had")
 @option("--delay", type=SECONDS, help="Not before so long from now.")
 @option("--note", help="Why, for the record.")

@@ -56,6 +56,27 @@ class ScheduleWanted(TimerWanted, frozen=True, kw_only=True, forbid_unknown_fiel
     name: str
 
 
+class TimerPut(TimerWanted, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A timer as it is to be. What `GET` shows beside that only tells how it stands, and changes nothing.
+
+    `name` has to be that of the path.
+    """
+
+    name: str | UnsetType = UNSET
+    words: Raw | UnsetType = UNSET
+    next_at: Raw | UnsetType = UNSET
+    source: Raw | UnsetType = UNSET
+    paused: Raw | UnsetType = UNSET
+    last_slot_at: Raw | UnsetType = UNSET
+    last_job_id: Raw | UnsetType = UNSET
+    waiting_at: Raw | UnsetType = UNSET
+    backlog: Raw | UnsetType = UNSET
+    ran: Raw | UnsetType = UNSET
+    skipped: Raw | UnsetType = UNSET
+    missed: Raw | UnsetType = UNSET
+    log: Raw | UnsetType = UNSET
+
+
 class RestWanted(Struct, frozen=True, forbid_unknown_fields=True):
     """Why a timer is paused."""
 
@@ -111,7 +132,7 @@ def rule_in(wanted: RuleWanted) -> Rule:
 def _options(wanted: TimerWanted) -> dict[str, Any]:
     given = {
         name: value
-        for name in wanted.__struct_fields__
+        for name in TimerWanted.__struct_fields__
         if name not in _OTHERS and (value := getattr(wanted, name)) is not UNSET
     }
     if isinstance(retry := wanted.retry, RetryWanted):

@@ -38,7 +38,7 @@ SCHEDULES: Final[tuple[Route, ...]] = (
     Route(
         method="PUT", path="/v1/schedules/{name}", role="manage", gives=shapes.Schedule,
         scope="schedules:manage", handler=schedules.put, about="Make a timer, or change one that was made here",
-        body=schedule_requests.TimerWanted, success=_OK, problems=(*_THERE, *_MADE),
+        body=schedule_requests.TimerPut, success=_OK, problems=(*_THERE, *_MADE),
     ),
     Route(
         method="DELETE", path="/v1/schedules/{name}", role="manage", scope="schedules:manage",

@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Final
 
 import msgspec
+from msgspec import UNSET
 from starlette.responses import Response
 
 from noria.app import checks
@@ -24,7 +25,7 @@ from noria.front.schedule_requests import (
     PreviewWanted,
     RestWanted,
     ScheduleWanted,
-    TimerWanted,
+    TimerPut,
     rule_in,
     schedule_of,
 )
@@ -38,7 +39,7 @@ _ERASED: Final = "erased-schedule"
 _PAGE: Final = 100
 
 _made: Final = msgspec.json.Decoder(ScheduleWanted)
-_put: Final = msgspec.json.Decoder(TimerWanted)
+_put: Final = msgspec.json.Decoder(TimerPut)
 _pause: Final = msgspec.json.Decoder(RestWanted)
 _backfill: Final = msgspec.json.Decoder(BackfillWanted)
 _preview: Final = msgspec.json.Decoder(PreviewWanted)
@@ -89,6 +90,9 @@ async def put(ask: Ask) -> Response:
     """`PUT /v1/schedules/{name}`: makes it, or says how it is from now on; it goes on where it was."""
     wanted = await bodies.read_struct(ask.request, _put)
     name = _named(ask)
+    if wanted.name not in (UNSET, name):
+        why = f"the path names {name!r}; a timer keeps its name"
+        raise Problem("invalid_value", why, errors=[Part("/name", why)])
     made = await schedule_of(ask.desk, ask.who, wanted)
 
     def check(stored: Schedule | None) -> None:

@@ -20,7 +20,7 @@ from noria.model.mark import Mark, Progress
 from noria.model.question import OnExpiry
 from noria.worker import asked as asking
 from noria.worker.asked import PreviousAnswer
-from noria.worker.follow import Describes, FollowUps, Pending
+from noria.worker.follow import Describes, FollowUps, Pending, check_task
 from noria.worker.writing import Scribe, Writing
 
 P = ParamSpec("P")
@@ -257,10 +257,11 @@ class Context:
 
         Raises:
             InvalidArguments, TooLarge: as `task.enqueue`; also if all follow-ups of the job have over 2 MiB.
-            InvalidInput: the job has 1,000 follow-ups already.
+            InvalidInput: the job has 1,000 follow-ups already; or `task` is none.
             InvalidOption: its `unique` would change another job: a follow-up cannot replace, update or merge.
             NotRunning: the handler has ended.
         """
+        check_task(task)
         new = self._follow_ups.add(task.job(*args, **kwargs).new)
         return Pending(ids.to_text(new.id), new.task)
 

@@ -9,7 +9,7 @@ from typing import Any, Final, Generic, NoReturn, ParamSpec, Protocol, TypeVar
 from msgspec.structs import replace
 
 from noria import ids
-from noria.errors import InvalidInput, InvalidOption, NotRunning, NotYetEnqueued, TooLarge
+from noria.errors import InvalidInput, InvalidOption, NotRunning, NotYetEnqueued, TooLarge, shown
 from noria.model.job import Lease, NewJob, Receipt
 from noria.model.limits import MAX_FOLLOW_UP_BYTES, MAX_FOLLOW_UPS
 
@@ -44,6 +44,19 @@ class Describes(Protocol[P, R_co]):
     def job(self, *args: P.args, **kwargs: P.kwargs) -> Described[R_co]:
         """Describe a job with these arguments."""
         ...
+
+
+def check_task(given: object) -> None:
+    """See that what is to be enqueued can describe a job, and is not one that is described already.
+
+    Raises:
+        InvalidInput: it is a name, a bare function, a draft, or anything else.
+    """
+    if hasattr(given, "new") or not callable(getattr(given, "job", None)):
+        raise InvalidInput(
+            f"{shown(given)} is no task: ctx.enqueue takes a task, or task.options(...), and then its arguments",
+            field="task",
+        )
 
 
 class Pending(Generic[R_co]):
