@@ -341,6 +341,10 @@ def test_the_value_of_a_job_that_is_not_kept_is_gone_when_it_has_ended(twins: tu
 
         assert done.code == 0, done.err
         assert "nothing of it is kept" in done.err
+        last = json.loads(done.out.splitlines()[-1])
+        assert (last.get("gone"), "result" in last) == (True, False)
+        told = twin.run("enqueue", "add", "a=1", "--delay", "1", "--keep", "0", "--follow")
+        assert (told.code, "null" in told.out) == (0, False)
 
 
 @pytest.mark.parametrize("name", SAME)

@@ -87,7 +87,9 @@ async def _end(out: Output, producer: Producer[Any], id: str, seconds: float) ->
         value = await producer.value(id, seconds)
     except ResultGone as error:
         out.note(str(error))
-        value = msgspec.Raw(b"null")
+        if out.json:  # no null, which is a value that a task may return
+            out.record({"id": id, "state": error.state or None, "gone": True})
+        return
     except JobError as error:
         if not out.json:
             raise
