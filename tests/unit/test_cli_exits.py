@@ -146,3 +146,19 @@ def test_a_reader_that_goes_away_is_141_without_a_word() -> None:
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.wait(20) == 141
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--lift", "concurrency", "--concurrency", "3"], "concurrency is both set and lifted"),
+        (["--lift", "order,max-age", "--max-age", "1h"], "max-age is both set and lifted"),
+        (["--lift", "all,speed"], "there is no limit 'speed'"),
+        ([], "name a limit"),
+    ],
+)
+def test_limits_that_nobody_can_mean_are_wrong_use(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.run(["queues", "limit", "mail", *words]) is ExitCode.USAGE
+    assert told in capsys.readouterr().err

@@ -91,7 +91,10 @@ def limit_queues(
     Order, ageing and age hold for jobs that come to wait from then on, the others at once.
     """
     named = {field: value for field, value in given.items() if value is not None}
-    body = {**dict.fromkeys(_lifted(lift or ()), None), **named}
+    lifted = _lifted(lift or ())
+    if "all" not in (lift or ()) and (both := [field for field in lifted if field in named]):
+        raise click.UsageError(f"{both[0].replace('_', '-')} is both set and lifted")
+    body = {**dict.fromkeys(lifted, None), **named}
     if not body:
         raise click.UsageError("name a limit, such as --concurrency 10, or --lift all")
     asyncio.run(_limit(flags_of(ctx), names, body))
@@ -99,11 +102,11 @@ def limit_queues(
 
 def _lifted(words: Sequence[str]) -> Sequence[str]:
     known = structs.asdict(NO_LIMITS)
-    fields = list(known) if "all" in words else [word.replace("-", "_") for word in words]
+    fields = [word.replace("-", "_") for word in words if word != "all"]
     for field in fields:
         if field not in known:
             raise click.UsageError(f"there is no limit {field!r:.40}; {nearest(field, known)}")
-    return fields
+    return list(known) if "all" in words else fields
 
 
 async def _limit(flags: Flags, names: Sequence[str], body: Any) -> None:
