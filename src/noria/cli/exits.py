@@ -49,7 +49,7 @@ MEANINGS: Final[dict[ExitCode, str]] = {
     ExitCode.USAGE: "wrong use, or the application cannot be imported",
     ExitCode.UNREACHABLE: "the backend or front cannot be reached, or did not answer in time",
     ExitCode.NOT_FOUND: "no such job, task, worker, key or question",
-    ExitCode.REFUSED: "refused by the state of job or question, by another with its id or key, a full queue, or --read-only",
+    ExitCode.REFUSED: "refused by the state of job or question, a taken id or key, a full queue, or --read-only",
     ExitCode.TIMED_OUT: "the waiting timed out; the job goes on",
     ExitCode.NOT_AUTHORISED: "the front asks for a key, or the key may not do this",
     ExitCode.NOTHING_MATCHED: "nothing matched, with --fail-empty",
