@@ -197,6 +197,24 @@ def test_the_workflow_example_enqueues_nothing_for_the_attempt_that_broke(short_
     assert lines[6].startswith("alarm cancelled: it was to follow a failure")
 
 
+def test_in_the_example_of_tenants_a_small_one_does_not_wait_for_a_large_one(short_tmp: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, str(EXAMPLES / "tenants" / "app.py")],
+        cwd=short_tmp,
+        env=environment(short_tmp),
+        capture_output=True,
+        text=True,
+        timeout=90,
+    )
+
+    assert run.returncode == 0, run.stderr
+    [(few, last)] = re.findall(r"the (\d+) jobs of the small one were done among the next (\d+)", run.stdout)
+    assert int(few) == 10
+    assert int(last) < 300, "of two thousand that were there first"
+    [ratio] = re.findall(r"gold had ([\d.]+)", run.stdout)
+    assert 1.5 < float(ratio) < 4.5
+
+
 def test_the_tested_example_passes_its_tests(short_tmp: Path) -> None:
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "."],

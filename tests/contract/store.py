@@ -31,23 +31,22 @@ from noria.backends.contract import (
     Evidence,
     Fence,
     Flow,
+    GroupRef,
     Hint,
-    Limit,
     Mark,
     Member,
     Orders,
     Overdue,
     Page,
     Parts,
-    Pause,
     Point,
     Query,
-    QueueRef,
-    Resume,
     Steered,
+    Steering,
     Stream,
     Swept,
     Tallied,
+    Target,
     Verdict,
     Version,
     Vitals,
@@ -55,6 +54,7 @@ from noria.backends.contract import (
     WorkerCard,
 )
 from noria.ids import Id, IdSource, SessionId
+from noria.model.groups import GroupLine, ResourceLine
 from noria.model.job import NewJob, Receipt, Record
 from noria.model.settlement import Settlement
 from tests.contract.factories import Factory, Mode, Options, Order
@@ -207,8 +207,19 @@ class Process:
     async def sweep(self, limit: int = 1_000) -> Swept:
         return await self._call("sweep", limit)
 
-    async def steer(self, target: QueueRef, change: Pause | Resume | Limit) -> Steered:
+    async def steer(self, target: Target, change: Steering) -> Steered:
         return await self._call("steer", target, change)
+
+    async def group(self, refs: Sequence[GroupRef]) -> list[GroupLine | None]:
+        return await self._call("group", list(refs))
+
+    async def groups(
+        self, family: str | None = None, after: GroupRef | None = None, limit: int = 100
+    ) -> list[GroupLine]:
+        return await self._call("groups", family, after, limit)
+
+    async def resources(self) -> list[ResourceLine]:
+        return await self._call("resources")
 
     async def open(self, card: WorkerCard) -> SessionId:
         return await self._call("open", card)

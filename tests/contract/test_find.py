@@ -17,7 +17,7 @@ from noria.model.outcome import Failure
 from noria.model.state import FINAL, LIVE, State
 from tests.contract.store import Store
 from tests.contract.test_alter import standing
-from tests.contract.words import enqueue, new, one, record
+from tests.contract.words import ALONE, enqueue, new, one, record
 from tests.contract.workers import crash, running, settle, take, worker
 
 
@@ -117,14 +117,16 @@ async def test_jobs_that_have_not_ended_match_no_time_of_their_end(store: Store)
     assert await found(store, finished_before=1e11) == []
 
 
-@pytest.mark.parametrize("states", [(), *[(state,) for state in State], tuple(LIVE), tuple(FINAL)], ids=len)
+@pytest.mark.parametrize(
+    "states", [(), *[(state,) for state in sorted(ALONE)], tuple(LIVE), tuple(FINAL)], ids=len
+)
 @pytest.mark.parametrize("oldest_first", [False, True])
 async def test_pages_of_states_are_whole_and_in_order(
     local: Store, states: tuple[State, ...], oldest_first: bool
 ) -> None:
     ids: dict[Id, State] = {}
     for _ in range(3):
-        for state in State:
+        for state in sorted(ALONE):
             ids[await standing(local, state, queue=state.word, task="rare")] = state
 
     wanted = sorted(
@@ -389,7 +391,7 @@ def matches(each: Record, query: Query) -> bool:
 
 async def test_any_fields_together_find_what_all_of_them_say(local: Store) -> None:
     rng = random.Random(7)
-    for state in State:
+    for state in sorted(ALONE):
         for _ in range(4):
             extras = Extras(tags=(rng.choice("ab"),), correlation_id=rng.choice(["", "c", "d"]))
             await standing(local, state, task=rng.choice("xy"), queue=state.word, extras=extras)

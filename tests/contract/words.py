@@ -10,6 +10,8 @@ from noria.model.job import NewJob, Record
 from noria.model.state import State
 from tests.contract.store import Store
 
+ALONE = frozenset(State) - {State.WAITING}
+"""The states of jobs that have no group; those that have one wait in `test_groups` and `test_lines`."""
 QUEUE = "mail"
 TASK = "send"
 

@@ -99,6 +99,13 @@ def queue(verb: str, body: Any) -> Callable[[Place], Awaitable[Wanted]]:
     return wanted
 
 
+def group(verb: str, body: Any) -> Callable[[Place], Awaitable[Wanted]]:
+    async def wanted(here: Place) -> Wanted:
+        return f"/v1/groups/{verb}", {"family": "host", "key": "shop.example", **body}
+
+    return wanted
+
+
 TIMER = {"task": "cube", "args": [3], "every": "1h"}
 
 
@@ -132,6 +139,8 @@ VERBS: dict[str, Callable[[Place], Awaitable[Wanted]]] = {
     "PATCH /v1/queues/{name}": queue("", {"concurrency": 5}),
     "POST /v1/queues/{name}/pause": queue("/pause", {"reason": "stock"}),
     "POST /v1/queues/{name}/resume": queue("/resume", {}),
+    "POST /v1/groups/close": group("close", {"reason": "stock"}),
+    "POST /v1/groups/open": group("open", {}),
     "POST /v1/workers/{id}/quiet": told("/quiet"),
     "POST /v1/workers/{id}/stop": told("/stop"),
     "POST /v1/workers/{id}/resume": told("/resume"),

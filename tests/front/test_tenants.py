@@ -69,6 +69,10 @@ ROWS: dict[str, list[Row] | Free] = {
     "PATCH /v1/queues/{name}": [Row("/v1/queues/oursqueue", 403, {"concurrency": 1})],
     "POST /v1/queues/{name}/pause": [Row("/v1/queues/oursqueue/pause", 403, {"reason": "x"})],
     "POST /v1/queues/{name}/resume": [Row("/v1/queues/oursqueue/resume", 403)],
+    "GET /v1/groups": [Row("/v1/groups", 200)],
+    "POST /v1/groups/close": [Row("/v1/groups/close", 403, {"family": "host", "key": "marker"})],
+    "POST /v1/groups/open": [Row("/v1/groups/open", 403, {"family": "host", "key": "marker"})],
+    "GET /v1/resources": [Row("/v1/resources", 200)],
     "GET /v1/dead": [
         Row("/v1/dead", 200),
         Row("/v1/dead?group=fingerprint", 200),

@@ -12,6 +12,7 @@ from noria.app.scene import MOST_AHEAD, Scene
 from noria.app.status import StateWord, status_of
 from noria.backends.contract import Counts, Paused, QueueCounts, Vitals, WorkerCard, WorkerLine
 from noria.ids import Id, SessionId
+from noria.model.groups import Closed, GroupLine, GroupRef, Need, Rate, ResourceLine, Rule
 from noria.model.job import NO_EXTRAS, Record, Start
 from noria.model.outcome import Failure, Outcome, Tally
 from noria.model.reason import CODES, STATES, Reason
@@ -140,6 +141,54 @@ def test_a_job_of_a_paused_queue_says_who_paused_it_and_why(pause: Paused, words
         assert f"; queue 'mail' {words}" in line
         assert "one of" not in line
     assert "paused" not in explain(replace(RECORD, state=State.RUNNING), Scene(stand, NOW))
+
+
+HOLDERS = (Id(bytes([1] * 16)), Id(bytes([2] * 16)))
+LINE = GroupLine(ref=GroupRef("host", "a.example"), rule=Rule(limit=2), taken=2, holders=HOLDERS, waiting=7)
+IN_LINE = replace(RECORD, state=State.WAITING, group=LINE.ref)
+
+
+def test_a_job_in_line_says_who_has_the_places_of_its_group() -> None:
+    told = reasons_of(IN_LINE, Scene(counts(worker()), NOW, 1, LINE))
+
+    assert [reason.code for reason in told] == ["waiting", "group_full"]
+    one, two = "01010101-0101-0101-0101-010101010101", "02020202-0202-0202-0202-020202020202"
+    assert in_one_line(told) == (
+        "waiting in line for its group host=a.example for 60 s, the 2nd; its group host=a.example has 2 of 2 places "
+        f"taken: job {one}, job {two}"
+    )
+    assert told[1].fields == {
+        "family": "host", "key": "a.example", "taken": 2, "limit": 2, "ordered": False, "holders": f"{one} {two}",
+    }  # fmt: skip
+
+
+def test_a_job_in_line_says_that_its_group_is_closed_or_slow() -> None:
+    shut = replace(LINE, taken=0, closed=Closed(NOW + 60, "429", "job x"))
+    told = reasons_of(IN_LINE, Scene(counts(worker()), NOW, 0, shut))
+    assert [reason.code for reason in told] == ["waiting", "group_closed"]
+    assert told[1].text == (
+        "its group host=a.example is closed by job x because 429 until 2027-01-15 08:01:00 UTC (in 60 s)"
+    )
+
+    slow = replace(LINE, rule=Rule(rate=Rate(1, 5.0)), next_at=NOW + 3)
+    told = reasons_of(IN_LINE, Scene(counts(worker()), NOW, 0, slow))
+    assert [reason.code for reason in told] == ["waiting", "group_rate"]
+    assert (
+        told[1].text
+        == "its group host=a.example starts 1 in 5 s, the next at 2027-01-15 08:00:03 UTC (in 3.0 s)"
+    )
+
+
+def test_a_job_says_what_it_needs_and_cannot_have() -> None:
+    tunnel = ResourceLine(need=Need("tunnel", 4), used=4, holders=HOLDERS[:1])
+    often = ResourceLine(need=Need("task:send", rate=Rate(10)), used=0, holders=(), next_at=NOW + 0.1)
+    free = ResourceLine(need=Need("screen", 4), used=3, holders=())
+
+    told = reasons_of(RECORD, Scene(counts(worker()), NOW, 0, None, (tunnel, often, free)))
+
+    assert [reason.code for reason in told] == ["queued", "resource_used", "resource_rate", "behind"]
+    assert told[1].text == "'tunnel' has 4 of 4 in use: job 01010101-0101-0101-0101-010101010101"
+    assert told[2].text == "task 'send' starts 10 in 1 s, the next at 2027-01-15 08:00:00 UTC (in 0.1 s)"
 
 
 def test_a_job_that_waits_for_a_time_names_it() -> None:

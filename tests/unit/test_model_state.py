@@ -75,7 +75,17 @@ def test_every_live_state_can_be_cancelled_and_can_expire() -> None:
 
 def test_a_job_that_waits_for_time_becomes_ready_and_nothing_else_does() -> None:
     assert frozenset({State.SCHEDULED, State.RETRYING}) == WAITING_FOR_TIME
-    assert all(MOVES[state, "due"] == {State.QUEUED} for state in WAITING_FOR_TIME)
+    assert all(MOVES[state, "due"] == {State.QUEUED, State.WAITING} for state in WAITING_FOR_TIME)
+
+
+def test_a_job_in_line_runs_only_once_it_has_a_place() -> None:
+    assert {event for (before, event) in MOVES if before is State.WAITING} == {
+        "admit",
+        "operator edit",
+        "cancel",
+        "expire",
+    }
+    assert MOVES[State.WAITING, "admit"] == {State.QUEUED}
 
 
 def test_what_asks_can_end_as_what_runs() -> None:

@@ -17,7 +17,7 @@ from noria.app.catalog import TaskSheet
 from noria.app.config import backend_url, runtime_folder
 from noria.app.connect import connect, read_url, without_credentials
 from noria.app.dead import DeadLetters
-from noria.app.declare import Declare, define
+from noria.app.declare import Declare, check_free, define
 from noria.app.doubts import worker_settings
 from noria.app.job import Draft, Job
 from noria.app.launch import launch_of
@@ -33,10 +33,11 @@ from noria.app.schedules import Schedules
 from noria.app.surround import Surroundings
 from noria.app.sync import Sync, drafts_of, enqueue_many
 from noria.app.task import Defined, Home, Seat, TaskFunction
+from noria.app.ties import Families
 from noria.app.timers import Timers
 from noria.backends.contract import Backend
 from noria.clock import Clock, SystemClock
-from noria.errors import ConfigError, InvalidOption, TaskDefinitionError, UnknownTask, shown
+from noria.errors import ConfigError, InvalidOption, UnknownTask, shown
 from noria.ids import Entropy, IdSource
 from noria.model.schedule import Schedule
 from noria.model.task import APART, Executor, TaskDef
@@ -68,6 +69,7 @@ class Noria:
         task: the decorator that declares tasks; see `Declare`.
         sync: the same for code without an event loop; see `Sync`.
         dead: the failed jobs that nobody has dealt with; see `DeadLetters`.
+        group, resource: declare families of groups, and resources; see `Families`.
         queue: declares limits and the weight of a queue; see `Queues.declare`.
         questions: what jobs ask of persons; see `Questions`.
         every, cron: decorators that give a task a timer; see `Timers`.
@@ -106,8 +108,10 @@ class Noria:
             clock=clock,
             entropy=entropy,
             layers=self._layers,
+            families=Families(),
             weights=self._queues.weights,
         )
+        self.group, self.resource = self._home.families.group, self._home.families.resource
         self._staged = False
         self._tasks: dict[str, AnyTask] = {}
         self._definitions: dict[str, TaskDef] = {}
@@ -190,11 +194,14 @@ class Noria:
 
     def sheets(self) -> list[TaskSheet]:
         """Every declared task as others may know it, with JSON schemas of its arguments and result."""
-        return [catalog.sheet_of(task.definition, task.signature) for task in self._tasks.values()]
+        return [
+            catalog.sheet_of(task.definition, task.signature, self._home.families.ties_of(task.definition))
+            for task in self._tasks.values()
+        ]
 
     def _declare(self, function: Callable[..., Any], options: Mapping[str, Any], /) -> AnyTask:
         defined = define(function, options)
-        self._check_free(defined.definition, self._definitions)
+        check_free(defined.definition, self._definitions)
         task: AnyTask = TaskFunction(Seat(defined, None))
         self._take(task, defined)
         return task
@@ -214,7 +221,7 @@ class Noria:
         known = dict(self._definitions)
         placed = as_router(router).placed(prefix, queue)
         for _, defined in placed:
-            self._check_free(defined.definition, known)
+            check_free(defined.definition, known)
             known[defined.definition.name] = defined.definition
         router.taken()
         for task, defined in placed:
@@ -224,15 +231,6 @@ class Noria:
         task.seat.defined, task.seat.home = defined, self._home
         self._tasks[task.name] = task
         self._definitions[task.name] = defined.definition
-
-    @staticmethod
-    def _check_free(definition: TaskDef, known: Mapping[str, TaskDef]) -> None:
-        taken = known.get(definition.name)
-        if taken is not None:
-            raise TaskDefinitionError(
-                f"task {definition.name!r} is declared twice, in {taken.handler.__module__} and "
-                f"{definition.handler.__module__}; give one of them another name: @app.task(name=...)"
-            )
 
     def middleware(self, layer: M) -> M:
         """Add a layer around every job, inside of those that are there; also as a decorator over a function.
@@ -332,7 +330,9 @@ class Noria:
             surroundings.tasks,
             settings=checked,
             outside=real_outside(self._runtime_folder(), os.getpid(), self._launch(overrides)),
-            lifespan=catalog.announcing(self.backend, self.sheets(), surroundings.lifespan),
+            lifespan=catalog.announcing(
+                self.backend, self.sheets(), surroundings.lifespan, self._home.families
+            ),
             observer=observer,
             schedules=self.declared_schedules(),
         )

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from noria import aio
 from noria.aio import Crew
 from noria.app.signature import Signature
-from noria.backends.contract import Board, DocWrite
+from noria.app.ties import NO_TIES, Families, Ties
+from noria.backends.contract import Backend, Board, DocWrite
 from noria.codecs.models import is_model, model_schema
 from noria.errors import BackendError, Conflict
 from noria.model.backoff import Backoff
@@ -45,6 +46,7 @@ class TaskSheet(Struct, frozen=True, kw_only=True):
         description: for people.
         safe: whether its jobs change nothing, so that they may be made by GET.
         positional: the names of the arguments that may be given by position, in order.
+        ties: what ties its jobs to others: groups and resources.
         args_schema, result_schema: JSON schema (draft 2020-12) of the arguments as an object, and of the result.
     """
 
@@ -63,10 +65,11 @@ class TaskSheet(Struct, frozen=True, kw_only=True):
     positional: tuple[str, ...]
     args_schema: Raw
     result_schema: Raw
+    ties: Ties = NO_TIES
     unique: Unique | None = None
 
 
-def sheet_of(task: TaskDef, signature: Signature) -> TaskSheet:
+def sheet_of(task: TaskDef, signature: Signature, ties: Ties) -> TaskSheet:
     """The sheet of a task."""
     return TaskSheet(
         name=task.name,
@@ -84,6 +87,7 @@ def sheet_of(task: TaskDef, signature: Signature) -> TaskSheet:
         positional=signature.shape.__struct_fields__[: signature.by_position],
         args_schema=_schema(signature.shape, task.name),
         result_schema=_schema(signature.returns, task.name),
+        ties=ties,
         unique=task.unique,
     )
 
@@ -116,14 +120,14 @@ def _made(kind: Any) -> Raw:
 
 
 def announcing(
-    board: Board, sheets: Sequence[TaskSheet], lifespan: Lifespan | None
+    backend: Backend, sheets: Sequence[TaskSheet], lifespan: Lifespan | None, families: Families
 ) -> Callable[[], AbstractAsyncContextManager[Any]]:
-    """A worker's lifespan, during which its tasks are published beside all else."""
+    """A worker's lifespan, during which its tasks and families are published beside all else."""
 
     @asynccontextmanager
     async def whole() -> AsyncIterator[Any]:
         crew = Crew("noria.app", _failed)
-        crew.start("announce", announce(board, sheets))
+        crew.start("announce", announce(backend, sheets, families))
         try:
             async with lifespan() if lifespan is not None else nullcontext() as state:
                 yield state
@@ -137,12 +141,13 @@ def _failed(name: str, error: BaseException) -> None:
     log.error("%s failed: the tasks of this worker are not published", name, exc_info=error)
 
 
-async def announce(board: Board, sheets: Sequence[TaskSheet]) -> None:
-    """As `publish`, for a worker that has better things to do: what fails is tried again until it is done."""
+async def announce(backend: Backend, sheets: Sequence[TaskSheet], families: Families) -> None:
+    """As `Families.declare` and `publish`, for a worker that has better things to do: what fails is tried again."""
     wait = _PATIENCE
     while True:
         try:
-            return await publish(board, sheets)
+            await families.declare(backend)
+            return await publish(backend, sheets)
         except (BackendError, Conflict) as error:
             log.warning("the tasks of this worker are not published yet: %s", error)
         await aio.sleep(wait)

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 from noria import ids
 from noria.errors import InvalidInput, InvalidOption, shown
 from noria.model.backoff import Backoff
+from noria.model.groups import MAX_NEEDS, GroupRef
 from noria.model.limits import MAX_AFTER, MAX_DELAY
 from noria.model.names import MAX_KEY, MAX_TAG, MAX_TAGS, check_name, check_text
 from noria.model.unique import Unique
@@ -153,6 +154,32 @@ def executor(name: str, value: Any) -> str:
 def job_id(name: str, value: Any) -> ids.Id:
     """A UUID, as such or as text."""
     return ids.from_text(value)
+
+
+def names(name: str, value: Any) -> tuple[str, ...]:
+    """Names of resources."""
+    if not isinstance(value, tuple | list) or not 0 < len(value) <= MAX_NEEDS:
+        raise refusal(name, f"a list of 1 to {MAX_NEEDS} names", value)
+    return tuple(check_name("resource", each) for each in value)
+
+
+def group(name: str, value: Any) -> GroupRef:
+    """A group, as (family, key)."""
+    if isinstance(value, GroupRef):
+        return value
+    if isinstance(value, tuple | list) and len(value) == 2:
+        return GroupRef(value[0], value[1])
+    raise refusal(name, "a family and a key, such as ('host', 'example.org')", value)
+
+
+def group_by(name: str, value: Any) -> tuple[str, str | Callable[..., Any]]:
+    """A family, and where the key is in the arguments."""
+    if isinstance(value, tuple | list) and len(value) == 2:
+        family, key = check_name("family", value[0]), value[1]
+        if callable(key):
+            return family, key
+        return family, check_text(name, key, MAX_KEY)
+    raise refusal(name, "a family and where its key is in the arguments, such as ('host', 'url.host')", value)
 
 
 def several(name: str, value: Iterable[T], of: str) -> list[T]:

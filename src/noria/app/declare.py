@@ -124,9 +124,26 @@ def define(function: Callable[..., Any], options: Mapping[str, Any]) -> Defined:
         unpack=binding.unpack,
         pack_result=binding.pack_result,
         tags=options.get("tags", ()),
+        group=options.get("group"),
+        rate=options.get("rate"),
+        needs=options.get("needs", ()),
         unique=check_arguments(name, options.get("unique"), signature.shape.__struct_fields__),
     )
     return Defined(definition, binding, signature.needs)
+
+
+def check_free(definition: TaskDef, known: Mapping[str, TaskDef]) -> None:
+    """See that no task has this name yet.
+
+    Raises:
+        TaskDefinitionError: one has.
+    """
+    taken = known.get(definition.name)
+    if taken is not None:
+        raise TaskDefinitionError(
+            f"task {definition.name!r} is declared twice, in {taken.handler.__module__} and "
+            f"{definition.handler.__module__}; give one of them another name: @app.task(name=...)"
+        )
 
 
 def _own_name(function: Callable[..., Any]) -> str:

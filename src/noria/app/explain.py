@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from noria import ids
+from noria.app.hindered import closed, in_line, needing, places, slowed
 from noria.app.scene import Scene, because, span, when
 from noria.app.service import full, paused, served, short_of_workers
 from noria.app.status import attempt_of
@@ -83,6 +84,19 @@ def _queued(record: Record, scene: Scene) -> Reason:
 
 
 def _waiting(record: Record, scene: Scene) -> Reason:
+    return _in_line(record, scene) if record.group is not None and not record.awaits else _following(record)
+
+
+def _in_line(record: Record, scene: Scene) -> Reason:
+    """Where it stands in the line of its group."""
+    family, key = ("", "") if record.group is None else (record.group.family, record.group.key)
+    place = None if scene.place is None else scene.place + 1
+    where = "" if scene.place is None else f", {in_line(scene.place)}"
+    text = f"waiting in line for its group {family}={key} for {span(scene.now - record.due)}{where}"
+    return Reason("waiting", text, {"family": family, "key": key, "place": place})
+
+
+def _following(record: Record) -> Reason:
     """Which jobs it waits for, and how they must end."""
     extras, awaits = record.extras, [ids.to_text(each) for each in record.awaits]
     more = f" and {count(len(awaits) - 3, 'other')}" if len(awaits) > 3 else ""
@@ -161,6 +175,10 @@ def _dead(record: Record, scene: Scene) -> Iterator[Reason]:
 
 _PARTS: Final[tuple[Callable[[Record, Scene], Iterator[Reason]], ...]] = (
     paused,
+    closed,
+    places,
+    slowed,
+    needing,
     short_of_workers,
     full,
     served,

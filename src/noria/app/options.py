@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from difflib import get_close_matches
 from typing import Any, Final, Literal, TypedDict
 from uuid import UUID
 
 from noria.app import checks
+from noria.app.ties import rate_of
 from noria.errors import InvalidOption, shown
 from noria.model.backoff import Backoff
+from noria.model.groups import Rate
 from noria.model.unique import Unique
 
 _LONGEST: Final = 200
@@ -47,6 +49,13 @@ class TaskOptions(TypedDict, total=False):
     """Words to find its jobs by: at most 16, of at most 64 characters."""
     safe: bool
     """Its jobs change nothing, so that `GET /v1/call/TASK` may make them; False if left out."""
+    group: tuple[str, str | Callable[..., Any]]
+    """A family that `app.group` declares, and the key: an argument, a path such as "order.customer" or "url.host", or a
+    function of the arguments. Jobs of one group share its limit, rate and order."""
+    rate: str | Rate
+    """How often its jobs may start, across all workers: "10/s", "100/5min"."""
+    needs: tuple[str, ...] | list[str]
+    """Resources that `app.resource` declares: a job starts when all have a token left, and holds one of each."""
     unique: Unique | None
     """How its jobs are unique, such as `Unique(by="order_id", within=60)`; not at all if left out."""
     executor: Literal["async", "thread", "process"]
@@ -91,6 +100,8 @@ class JobOptions(TypedDict, total=False):
     """A job, a draft or an id, or a list of them: it waits until these have ended."""
     on: Literal["success", "complete", "failure"]
     """How they must end for it to run: all succeeded, if left out; however; or at least one not."""
+    group: tuple[str, str] | None
+    """Its group, as (family, key), whatever its arguments say; None for none."""
 
 
 class WorkerOptions(TypedDict, total=False):
@@ -178,6 +189,9 @@ TASK_CHECKS: Final[Checks] = {
     "retry": checks.backoff,
     "safe": checks.flag,
     "executor": checks.executor,
+    "group": checks.group_by,
+    "rate": rate_of,
+    "needs": checks.names,
     "unique": checks.unique_of_task,
 }
 
@@ -194,4 +208,5 @@ JOB_CHECKS: Final[Checks] = {
     "correlation_id": checks.key,
     "after": checks.after,
     "on": checks.on,
+    "group": checks.maybe(checks.group),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import fields, replace
 
 from noria.app.options import JOB_CHECKS, Ahead, check_options
@@ -12,6 +13,7 @@ from noria.clock import Clock
 from noria.codecs import DEFAULT
 from noria.errors import InvalidOption
 from noria.ids import Id, IdSource
+from noria.model.groups import GroupRef
 from noria.model.job import NO_EXTRAS, Extras, NewJob
 from noria.model.task import LANES, Executor
 from noria.model.unique import Unique
@@ -51,14 +53,21 @@ class Plan:
     Args:
         fixed: fields of `NewJob` that are the same for each of them.
         until: `expires` and `deadline`, if they are counted from the time at which a job is made.
+        group: the group of each, or None for none; left out, their arguments say it.
         unique: how each of them is unique, if its key is made of its arguments.
     """
 
-    __slots__ = ("_fixed", "_id", "_unique", "_until")
+    __slots__ = ("_fixed", "_id", "_unique", "_until", "group")
 
     def __init__(
-        self, fixed: dict[str, Any], until: Mapping[str, Ahead], id: Id | None, unique: Unique | None = None
+        self,
+        fixed: dict[str, Any],
+        until: Mapping[str, Ahead],
+        id: Id | None,
+        unique: Unique | None = None,
+        group: GroupRef | UnsetType | None = UNSET,
     ) -> None:
+        self.group = group
         self._fixed = fixed
         self._until = until
         self._id = id
@@ -76,7 +85,7 @@ class Plan:
             raise InvalidOption("delay and at both say when the job may run; give one of them", field="at")
         if "on" in given and not given.get("after"):
             raise InvalidOption("on says how the jobs of after must end; name some there", field="on")
-        id = given.pop("id", None)
+        id, group = given.pop("id", None), given.pop("group", UNSET)
         until = {
             name: given.pop(name) for name in ("expires", "deadline") if isinstance(given.get(name), Ahead)
         }
@@ -91,7 +100,7 @@ class Plan:
             given["unique"] = unique
         fixed = {**_defaults(task), **given, "extras": Extras(**extras) if extras else NO_EXTRAS}
         plain = {name: value for name, value in fixed.items() if value != _USUAL[name]}
-        return cls(plain, until, id, unique if isinstance(unique, Unique) and unique.by else None)
+        return cls(plain, until, id, unique if isinstance(unique, Unique) and unique.by else None, group)
 
     def job(self, body: bytes, ids: IdSource, clock: Clock) -> NewJob:
         """A job with these arguments; a new one each time, unless the options name an id.

@@ -9,10 +9,11 @@ from msgspec import Struct
 from noria.app.questionbook import QuestionBook
 from noria.backends.contract import Backend, Counts
 from noria.clock import utc
+from noria.model.groups import GroupLine, ResourceLine
 from noria.model.job import Record
 from noria.model.outcome import Failure
 from noria.model.question import Question
-from noria.model.state import State
+from noria.model.state import EDITABLE, State
 
 MOST_AHEAD: Final = 10_000
 """To which number the jobs before one are counted."""
@@ -25,6 +26,8 @@ class Scene(Struct, frozen=True):
         counts: the queues and live workers.
         now: seconds since the epoch.
         question: what the job asks, if it asks.
+        group: how its group stands, if it has one that is in use.
+        resources: those that it needs.
         place: how many jobs are to be leased before it, counted to `MOST_AHEAD`; None if it is in no line.
     """
 
@@ -32,13 +35,21 @@ class Scene(Struct, frozen=True):
     now: float
     place: int | None = None
     question: Question | None = None
+    group: GroupLine | None = None
+    resources: tuple[ResourceLine, ...] = ()
 
 
 async def look_around(backend: Backend, record: Record, now: float) -> Scene:
     """Read what is around a job; only what can concern one in its state."""
-    place = await backend.place(record.id, MOST_AHEAD) if record.state is State.QUEUED else None
+    in_line = record.state in (State.QUEUED, State.WAITING)
+    place = await backend.place(record.id, MOST_AHEAD) if in_line else None
     question = await QuestionBook(backend, lambda: now).of(record)
-    return Scene(await backend.counts(), now, place, question)
+    group = None
+    if record.group is not None and record.state in EDITABLE:
+        [group] = await backend.group([record.group])
+    resources = await backend.resources() if record.needs and record.state is State.QUEUED else []
+    needed = tuple(line for line in resources if line.need.name in record.needs)
+    return Scene(await backend.counts(), now, place, question, group, needed)
 
 
 def because(failure: Failure | None) -> str:

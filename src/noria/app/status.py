@@ -19,8 +19,8 @@ StateWord = Literal[
     "scheduled",
     "queued",
     "running",
-    "waiting",
     "asking",
+    "waiting",
     "retrying",
     "parked",
     "succeeded",
@@ -117,6 +117,7 @@ class JobStatus(Struct, frozen=True, kw_only=True):
         expires_at, deadline_at: start by, finish by.
         keep: seconds for which its record is kept after success; None: as the backend does.
         unique_key: no other live job of its task has this key.
+        group: its group, as (family, key); needs: the resources of which it holds a token while it runs.
         schedule, slot: the timer that enqueued it, and for which time; "" and None if none did.
         cancelling: it runs, and its cancellation was asked for; cancelling_since: when that was.
         progress: how far its current or last start has come; None if it has not said so.
@@ -150,6 +151,8 @@ class JobStatus(Struct, frozen=True, kw_only=True):
     unique_key: str | None
     tags: tuple[str, ...]
     correlation_id: str
+    group: tuple[str, str] | None
+    needs: tuple[str, ...]
     schedule: str
     slot: datetime | None
     parent_id: str
@@ -193,6 +196,8 @@ def status_of(record: Record) -> JobStatus:
         unique_key=record.unique,
         tags=record.extras.tags,
         correlation_id=record.extras.correlation_id,
+        group=None if record.group is None else (record.group.family, record.group.key),
+        needs=record.needs,
         schedule=record.extras.schedule,
         slot=_at(record.extras.slot),
         parent_id=ids.of_hex(record.extras.parent_id),

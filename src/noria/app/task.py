@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, Unpack
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from noria.app.binding import Binding
@@ -16,6 +17,7 @@ from noria.app.options import JobOptions
 from noria.app.plan import Plan
 from noria.app.providers import Need
 from noria.app.signature import Signature
+from noria.app.ties import NO_TIES, Families, Ties, grouped, key_by, tied
 from noria.app.uniqueness import check_arguments
 from noria.clock import Clock
 from noria.errors import NotRunning
@@ -51,6 +53,7 @@ class Home:
     clock: Clock
     entropy: Entropy
     layers: Layers
+    families: Families
     weights: Mapping[str, int]
     """Of the queues that it declares."""
 
@@ -130,12 +133,12 @@ class Enqueuer(Generic[P, R]):
         home, defined = self._home(), self._seat.defined
         new = self._planned().job(b"{}", home.ids, home.clock)
         extras = replace(new.extras, after=after, feed=defined.binding.first_alone(), feed_list=many)
-        return self._sealed(replace(new, extras=extras), home)
+        return self._sealed(replace(new, extras=extras), home, (), {})
 
     def _draft(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Draft[R]:
         home = self._home()
         body = self._seat.defined.binding.pack(args, kwargs)
-        return self._sealed(self._planned().job(body, home.ids, home.clock), home)
+        return self._sealed(self._planned().job(body, home.ids, home.clock), home, args, kwargs)
 
     def _home(self) -> Home:
         if self._seat.home is None:
@@ -150,10 +153,26 @@ class Enqueuer(Generic[P, R]):
             self._plan = Plan.of(self._seat.defined.definition, self._options)
         return self._plan
 
-    def _sealed(self, new: NewJob, home: Home) -> Draft[R]:
+    def _sealed(self, new: NewJob, home: Home, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Draft[R]:
+        ties = home.families.ties_of(self._seat.defined.definition)
+        if ties is not NO_TIES or self._planned().group is not UNSET:
+            new = self._tied(new, ties, home.families, args, kwargs)
         if home.layers.stamps:
             new = replace(new, extras=home.layers.stamp(new.task, new.queue, new.extras))
         return Draft(new, home.links, home.clock, self._seat.defined.binding.unpack_result)
+
+    def _tied(
+        self, new: NewJob, ties: Ties, families: Families, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> NewJob:
+        """The job with its group and needs: as the options say, or else its arguments."""
+        if (group := self._planned().group) is not UNSET:
+            if group is None:
+                return grouped(new, ties, "", None)
+            return grouped(new, ties, group.family, group.key, families.rule(group.family))
+        by = self._seat.defined.definition.group
+        if by is None or isinstance(by[1], str):
+            return tied(new, ties)
+        return grouped(new, ties, by[0], key_by(by[1], new, by[0], args, kwargs))
 
 
 class Task(Enqueuer[P, R]):

@@ -16,6 +16,7 @@ from noria.clock import Clock
 from noria.errors import InvalidOption, TaskDefinitionError, shown
 from noria.model import timetable
 from noria.model.backoff import Backoff
+from noria.model.groups import known
 from noria.model.names import check_name
 from noria.model.schedule import CatchUp, Overlap, Schedule, Standing, Template
 from noria.model.timetable import Rule
@@ -209,12 +210,14 @@ class Checked:
                 "store them elsewhere and pass where",
                 field="args",
             )
-        job = Plan.of(task, rest).job(body, home.ids, home.clock)
+        plan = Plan.of(task, rest)
+        job = home.families.placed(plan.job(body, home.ids, home.clock), task, plan.group)
+        group, needs = known(job.group, job.needs)
         extras = home.layers.stamp(job.task, job.queue, job.extras) if home.layers.stamps else job.extras
         return Template(
             task=job.task, queue=job.queue, body=body, codec=job.codec, lane=job.lane, priority=job.priority,
             attempts=job.attempts, crash_budget=job.crash_budget, keep=job.keep,
-            unique=job.unique, claim=job.claim, extras=extras, **until,
+            unique=job.unique, claim=job.claim, extras=extras, group=group, needs=needs, **until,
         )  # fmt: skip
 
 

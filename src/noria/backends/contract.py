@@ -22,7 +22,20 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
+from noria.backends.keeping import Board as Board
+from noria.backends.keeping import Joins as Joins
 from noria.backends.keeping import Keeper as Keeper
+from noria.backends.steering import Close as Close
+from noria.backends.steering import FamilyRef as FamilyRef
+from noria.backends.steering import Open as Open
+from noria.backends.steering import Pause as Pause
+from noria.backends.steering import Paused as Paused
+from noria.backends.steering import QueueRef as QueueRef
+from noria.backends.steering import ResourceRef as ResourceRef
+from noria.backends.steering import Resume as Resume
+from noria.backends.steering import Steered as Steered
+from noria.backends.steering import Steering as Steering
+from noria.backends.steering import Target as Target
 from noria.backends.terms import Altered as Altered
 from noria.backends.terms import Batch as Batch
 from noria.backends.terms import Cancellation as Cancellation
@@ -39,12 +52,7 @@ from noria.backends.terms import Orders as Orders
 from noria.backends.terms import Outline as Outline
 from noria.backends.terms import Overdue as Overdue
 from noria.backends.terms import Parts as Parts
-from noria.backends.terms import Pause as Pause
-from noria.backends.terms import Paused as Paused
 from noria.backends.terms import QueueCounts as QueueCounts
-from noria.backends.terms import QueueRef as QueueRef
-from noria.backends.terms import Resume as Resume
-from noria.backends.terms import Steered as Steered
 from noria.backends.terms import Swept as Swept
 from noria.backends.terms import Verdict as Verdict
 from noria.backends.terms import Vitals as Vitals
@@ -58,6 +66,9 @@ from noria.model.document import DocWrite as DocWrite
 from noria.model.document import Version as Version
 from noria.model.flow import Flow as Flow
 from noria.model.flow import Point as Point
+from noria.model.groups import GroupLine, ResourceLine
+from noria.model.groups import GroupRef as GroupRef
+from noria.model.groups import Rule as Rule
 from noria.model.job import NewJob, Receipt, Record
 from noria.model.mark import Mark as Mark
 from noria.model.mark import Stream as Stream
@@ -90,6 +101,9 @@ class Queue(Protocol):
         are rejected and `full`. Jobs that stand already, or are `admitted`, are not refused.
         `docs` are written in the same step as the jobs are stored, as by `Board.write`; also if other jobs stand for
         these. If one job of a call with documents is rejected, nothing of the call is stored.
+        A job of a group waits (`State.WAITING`) until its group has a place for it, and is queued in the step in
+        which it gets one. Rules of families, and resources, that come along replace those that are known; where none
+        comes along they stay, and who is not known limits nothing.
         On exception: none (`Unavailable`, `Conflict`, `InvalidInput`) or all (`Unknown`) of this call may be stored.
         May be repeated with the same ids: yes; documents that were written then conflict, if they ask for a version.
 
@@ -106,6 +120,9 @@ class Queue(Protocol):
         fills each want in order of rank, then gives what a queue could not fill to the other wants of the same
         lane. At most `limit` jobs. `starts` rises by one for each. Returns at once with any job, else after `wait`
         seconds with none.
+        A job that needs resources is taken only together with one token of each, which it holds until its start
+        ends, however that is; jobs that cannot have theirs are passed over. Of a rated group, or a rated resource, no
+        more are taken than the rate allows, whoever asks. Jobs with a group or needs are never taken `ahead`.
         Of a queue with a `concurrency` no more jobs run than that, in all sessions together. They are leased only
         for `now`, and when one of them ends, a hint says that the queue has work.
         A session that has ended, or never was opened, gets none.
@@ -133,6 +150,9 @@ class Queue(Protocol):
         the job that stands for it. If one of them cannot be stored at all, the start has failed for good, with the
         reason "result", and none is. May be repeated: yes; what was done says ALREADY, also if it has erased the
         record (`keep=0`) not long ago. A start that `end` or `recall` took back says STALE for ever.
+        In the same step the place in its group goes to the next job in line, and the tokens of resources are free;
+        and only if it is done now, so that a place is never given up twice. A job of an ordered group that is to be
+        tried again keeps its place, unless it lets others pass by the rule. `close` closes its group.
         """
         ...
 
@@ -150,34 +170,25 @@ class Queue(Protocol):
     async def sweep(self, limit: int) -> Swept:
         """Move what time has moved: promote, expire, return jobs of ended sessions, give up parked jobs, prune.
 
+        Jobs in line get the places that time has freed: a rate allows the next start, or a closed group opens again.
         At most `limit` rows of each kind. Any number of sweepers may run at once. May be repeated: yes.
         """
         ...
 
-    async def steer(self, target: QueueRef, change: Pause | Resume | Limit) -> Steered:
-        """Pause a queue, resume it, or change its limits; it need not have had any jobs yet.
+    async def steer(self, target: Target, change: Steering) -> Steered:
+        """Pause, resume or limit a queue, close or open a group, set the rule of a family, or a resource.
+
+        It need not have had any jobs yet.
+        A closed group: on return no job of it is eligible, those that run go on, and it opens by itself at `until`. A
+        rule: jobs in line move by it in this step, or with the next sweeps; what runs goes on.
 
         On return no lease that is asked for later takes a job of a paused queue; becoming due, expiring, and changes
         by persons go on. A pause is over by itself at its `until`, by the backend's clock. Resuming wakes workers, and
         so does a change of limits.
         May be repeated: yes, with the same answer.
-        """
-        ...
-
-
-class Joins(Protocol):
-    """What a backend with the capability `transactional` has as well."""
-
-    async def push_within(self, conn: object, jobs: Sequence[NewJob]) -> list[Receipt]:
-        """Enqueue jobs in the transaction of a caller's own connection.
-
-        On return: they are stored if, and when, that transaction commits; no worker sees them before, and nothing
-        is left of them if it is undone. Receipts are as those of `push`.
-        On exception: the caller's transaction has failed, and must be undone.
-        May be repeated with the same ids: yes.
 
         Raises:
-            InvalidInput: it is no connection that the backend knows, or it is in no transaction.
+            InvalidInput: the change is none for such a target.
         """
         ...
 
@@ -272,9 +283,10 @@ class Ledger(Protocol):
         ...
 
     async def place(self, id: Id, most: int = 10_000) -> int | None:
-        """Count the jobs that are to be leased before one that is queued, to `most`; None if it is not.
+        """Count the jobs before one that is queued, or waits in line, to `most`; None if it does neither.
 
-        Counted are those of its queue that need the same kind of slot; suspects stand in a line of their own.
+        Counted are those of its queue that need the same kind of slot, and the same resources; suspects stand in a
+        line of their own. Of one in line: those of its group.
         """
         ...
 
@@ -296,6 +308,20 @@ class Ledger(Protocol):
         """
         ...
 
+    async def group(self, refs: Sequence[GroupRef]) -> list[GroupLine | None]:
+        """How groups stand; None for those of which no job waits or has a place, and that are not closed or rated."""
+        ...
+
+    async def groups(
+        self, family: str | None = None, after: GroupRef | None = None, limit: int = 100
+    ) -> list[GroupLine]:
+        """Groups that are in use, in order of family and key, at most 1,000; fewer only on the last page."""
+        ...
+
+    async def resources(self) -> list[ResourceLine]:
+        """The resources that jobs have needed, by name."""
+        ...
+
     async def counts(self) -> Counts:
         """Count jobs by queue and state, without reading the jobs."""
         ...
@@ -309,35 +335,6 @@ class Ledger(Protocol):
 
         In order of time. Minutes are kept for a day (`FLOW_FOR`), then only their sums; `since` and `until` are
         widened to whole spans, which are counted from the epoch.
-        """
-        ...
-
-
-class Board(Protocol):
-    """Small documents, each written whole, with compare-and-swap."""
-
-    async def read(self, kind: str, names: Sequence[str]) -> list[Doc | None]:
-        """Read documents; None where there is none, or its time is over."""
-        ...
-
-    async def write(self, docs: Sequence[DocWrite]) -> list[Version]:
-        """Write or delete documents, all in one step; returns their versions, 0 for those that are deleted.
-
-        May be repeated: yes; a write that expects a version then conflicts with itself, so read before you do.
-
-        Raises:
-            Conflict: a document is not of the version that was expected; nothing was written.
-            InvalidInput: a document is too large, its name cannot be stored, or it is written twice.
-        """
-        ...
-
-    async def scan(
-        self, kind: str, after: str | None = None, limit: int = 100, prefix: str = ""
-    ) -> list[Doc]:
-        """Read documents of a kind in the order of their names (of the code points in them), a page at a time.
-
-        `after`: only names behind this one. `prefix`: only names that begin with this. At most `limit`, and at most
-        1,000; a page may hold fewer, and only an empty one is the last.
         """
         ...
 

@@ -44,6 +44,8 @@ def _flaw(end: Settlement, max_body: int) -> str | None:
     # Written so that NaN fails as well.
     if not (0 <= end.began < _FURTHEST and abs(end.delay) < _FURTHEST):
         return f"it began at {end.began:g} and waits for {end.delay:g} seconds, which no clock can tell"
+    if not 0 <= end.close < _FURTHEST:
+        return f"it closes its group until {end.close:g}, which no clock can tell"
     if end.state is State.SUCCEEDED:
         return _flaw_of_result(end, max_body)
     try:

@@ -8,11 +8,10 @@ from typing import Literal
 
 from msgspec import Struct
 
-from noria.errors import InvalidOption, shown
+from noria.backends.steering import Paused
 from noria.ids import Id, SessionId
 from noria.model.job import Lane, Lease
 from noria.model.limits import TTL
-from noria.model.names import check_name, check_text
 from noria.model.queue import NO_LIMITS, QueueLimits
 from noria.model.state import EDITABLE, State
 
@@ -55,11 +54,14 @@ class Batch(Struct, frozen=True):
         leases: the jobs.
         next_due: seconds until the next job of these queues becomes due; None if none is.
         suspects: whether suspects may be left in these queues.
+        bound: whether jobs may be left that have a group or needs, and could start if there were a free slot. A lease
+            that asks for none, and finds nothing else, returns with this at once.
     """
 
     leases: list[Lease]
     next_due: float | None = None
     suspects: bool = False
+    bound: bool = False
 
 
 class Verdict(Enum):
@@ -234,55 +236,6 @@ class Altered(Struct, frozen=True):
     state: State | None = None
 
 
-class QueueRef(Struct, frozen=True):
-    """A queue, as the target of steering."""
-
-    queue: str
-
-    def __post_init__(self) -> None:
-        check_name("queue", self.queue)
-
-
-class Pause(Struct, frozen=True, tag="pause"):
-    """Lease no more jobs of a queue; what runs goes on.
-
-    Attributes:
-        reason, by: why and by whom, for people; at most 500 and 128 printable characters.
-        until: seconds since the epoch at which the pause is over by itself; None lasts until `Resume`.
-    """
-
-    reason: str = ""
-    by: str = ""
-    until: float | None = None
-
-    def __post_init__(self) -> None:
-        for field, limit in (("reason", 500), ("by", 128)):
-            if text := getattr(self, field):
-                check_text(field, text, limit)
-        if self.until is not None and not abs(self.until) < 1e12:
-            raise InvalidOption(f"until must be a time, not {shown(self.until)}", field="until")
-
-
-class Resume(Struct, frozen=True, tag="resume"):
-    """Lease jobs of a queue again."""
-
-
-class Paused(Struct, frozen=True):
-    """A pause that holds. `since`: when it began; a repeated pause changes its words, and not its beginning."""
-
-    reason: str
-    by: str
-    since: float
-    until: float | None = None
-
-
-class Steered(Struct, frozen=True):
-    """How the target stands now. `paused`: None if its jobs are leased; `limits`: those that hold."""
-
-    paused: Paused | None = None
-    limits: QueueLimits = NO_LIMITS
-
-
 class QueueCounts(Struct, frozen=True):
     """One queue in numbers.
 
@@ -376,6 +329,7 @@ class Capabilities(Struct, frozen=True, kw_only=True):
         transactional: a push may join a caller's transaction.
         ordered: lease follows `rank`.
         priorities: it honours `priority`.
+        groups: its jobs may have groups, and may need resources.
         durability: one sentence for people.
         max_body: bytes that it takes as a body or result.
     """
@@ -385,5 +339,6 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     transactional: bool = False
     ordered: bool = True
     priorities: bool = True
+    groups: bool = False
     durability: str
     max_body: int

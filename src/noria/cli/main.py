@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "bulk": "noria.cli.bulk:bulk",
     "queues": "noria.cli.queues:queues",
     "questions": "noria.cli.questions:questions",
+    "groups": "noria.cli.groups:groups",
     "schedules": "noria.cli.schedules:schedules",
     "workers": "noria.cli.workers:workers",
     "stats": "noria.cli.stats:stats",

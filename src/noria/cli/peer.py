@@ -153,13 +153,13 @@ def quoted(name: str) -> str:
     return quote(name, safe="")
 
 
-async def items(peer: Peer, path: str) -> list[Raw]:
+async def items(peer: Peer, path: str, **filters: str) -> list[Raw]:
     """All items of a list, page by page."""
     found: list[Raw] = []
-    query: dict[str, str] = {}
+    query: dict[str, str] = filters
     while True:
         page = (await peer.ask("GET", path, query=query)).read(Page)
         found += page.items
         if page.next is None:
             return found
-        query = {"cursor": page.next}
+        query = {**filters, "cursor": page.next}

@@ -11,6 +11,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from noria import ids
 from noria.backends.contract import Counts, Paused, QueueCounts, QueueLimits, Vitals, WorkerCard, WorkerLine
 from noria.ids import SessionId
+from noria.model.groups import GroupRef
 from noria.model.job import Extras, Record, Start
 from noria.model.limits import AGEING
 from noria.model.mark import Progress
@@ -48,6 +49,13 @@ class Attempt(Struct):
     started_at: datetime | None = None
     worker: str | None = None
     error: Error | None = None
+
+
+class Group(Struct):
+    """The group of a job."""
+
+    family: str
+    key: str
 
 
 class Past(Struct):
@@ -88,6 +96,8 @@ class Job(Struct, kw_only=True):
     tags: tuple[str, ...] = ()
     correlation_id: str | None = None
     unique_key: str | None = None
+    group: Group | None = None
+    needs: tuple[str, ...] = ()
     copy_of: str | None = None
     schedule: str | None = None
     slot_at: datetime | None = None
@@ -182,6 +192,7 @@ def record_of(job: Job) -> Record:
         past=tuple(map(_life, job.history)), cancelling_since=_seconds(job.cancelling_since),
         linked=tuple(map(ids.from_text, job.linked)), awaits=tuple(map(ids.from_text, job.awaits)),
         progress=_progress(job.progress), question=job.question_id or "", items=job.items,
+        group=None if job.group is None else GroupRef(job.group.family, job.group.key), needs=job.needs,
     )  # fmt: skip
 
 

@@ -205,6 +205,9 @@ async def copy(ask: Ask) -> Response:
         if (value := getattr(wanted, name)) is not UNSET
     }
     options = {**_same(record), "unique": None, **options}
+    if wanted.args is UNSET:
+        # The same arguments are the same group, also if a function of the task's found it.
+        options["group"] = record.group
     args = record.body if wanted.args is UNSET else bytes(wanted.args)
     if args is None or (wanted.args is UNSET and record.codec != "json"):
         raise Problem("wrong_state", "the arguments of this job are not kept as JSON; give args")

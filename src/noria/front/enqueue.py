@@ -15,7 +15,7 @@ from noria.front.bodies import check_depth
 from noria.front.desk import Desk
 from noria.front.principal import Principal
 from noria.front.problem import Part, Problem
-from noria.front.requests import OPTIONS, JobWanted, RetryWanted, UniqueWanted, Wanted, said
+from noria.front.requests import OPTIONS, GroupWanted, JobWanted, RetryWanted, UniqueWanted, Wanted, said
 from noria.front.tasks import Known
 from noria.front.times import point
 from noria.model.backoff import Backoff
@@ -61,6 +61,8 @@ async def order_of(desk: Desk, who: Principal, wanted: Wanted) -> Order:
     options = said(wanted)
     if isinstance(wanted.retry, RetryWanted):
         options["retry"] = wanted.retry
+    if isinstance(wanted.group, GroupWanted):
+        options["group"] = (wanted.group.family, wanted.group.key)
     if wanted.unique is not UNSET:
         options["unique"] = _unique(who, wanted.unique)
     args = b"{}" if wanted.args is UNSET else bytes(wanted.args)
@@ -140,7 +142,8 @@ def job_of(desk: Desk, who: Principal, known: Known, args: bytes, options: dict[
         if (retry := options.get("retry")) is not None:
             options["retry"] = Backoff(retry.base, retry.cap, retry.factor, retry.jitter)
         plan = Plan.of(known.sheet, options) if options else known.plan
-        job = _stamped(desk, plan.job(known.body_of(args), desk.ids, desk.clock))
+        job = plan.job(known.body_of(args), desk.ids, desk.clock)
+        job = _stamped(desk, desk.app.home.families.placed(job, known.sheet, plan.group))
     except InvalidInput as error:
         raise _refused(error) from None
     check_queue(who, job.queue)
@@ -203,4 +206,5 @@ def record_of(job: NewJob, now: float) -> Record:
         expires=job.expires, deadline=job.deadline, session=0, worker="", starts=0,
         tally=Tally(attempts=job.attempts, crash_budget=job.crash_budget), unique=job.unique, keep=job.keep,
         cancelling=False, failure=None, extras=job.extras, codec=job.codec,
+        group=None if job.group is None else job.group.ref, needs=tuple(sorted(need.name for need in job.needs)),
     )  # fmt: skip

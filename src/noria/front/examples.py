@@ -14,9 +14,10 @@ _QUEUED: Final[dict[str, Any]] = {
     "id": _ID, "task": "add", "queue": "default", "state": "queued", "final": False, "dead": False, "priority": 0,
     "attempt": 1, "max_attempts": 5, "starts": 0, "crashes": 0, "releases": 0, "snoozes": 0, "created_at": _AT,
     "run_at": _AT, "started_at": None, "finished_at": None, "expires_at": None, "deadline_at": None, "timeout": None,
-    "tags": ["vip"], "correlation_id": "order-881", "unique_key": None, "copy_of": None, "schedule": None,
-    "slot_at": None, "parent_id": None, "root_id": None, "after": [], "awaits": [], "linked": [], "worker": None,
-    "cancelling": False, "cancelling_since": None, "progress": None, "question_id": None, "items": 0, "error": None,
+    "tags": ["vip"], "correlation_id": "order-881", "unique_key": None, "group": None, "needs": [], "copy_of": None,
+    "schedule": None, "slot_at": None, "parent_id": None, "root_id": None, "after": [], "awaits": [], "linked": [],
+    "worker": None, "cancelling": False, "cancelling_since": None, "progress": None, "question_id": None, "items": 0,
+    "error": None,
     "args": {"a": 1, "b": 2},
     "links": {"self": _PATH, **{verb: f"{_PATH}/{verb}" for verb in ("result", "events", "explain", "cancel")}},
 }  # fmt: skip
@@ -51,6 +52,14 @@ _QUEUE: Final = {
     "oldest_ready_seconds": 0.4, "consumers": 2, "paused": None, "order": "oldest", "ageing": 3_600.0, "max_age": None,
     "max_length": 100_000, "concurrency": None, "in_rate": 4.5, "out_rate": 4.2,
     "seconds_to_empty": None,
+}  # fmt: skip
+_GROUP: Final = {
+    "family": "host", "key": "shop.example", "limit": 2, "rate": {"times": 1, "seconds": 1.0, "burst": 1},
+    "ordered": False, "taken": 2, "waiting": 40, "holders": [_ID], "closed": None, "next_at": _LATER,
+}  # fmt: skip
+_CLOSED: Final = {**_GROUP, "closed": {"by": "k7nq2b5d", "reason": "they asked us to stop", "until": None}}
+_RESOURCE: Final = {
+    "name": "tunnel", "capacity": 4, "rate": None, "used": 1, "holders": [_ID], "next_at": None
 }  # fmt: skip
 _PAUSED: Final = {**_QUEUE, "paused": {"by": "k7nq2b5d", "reason": "deploy", "since": _AT, "until": None}}
 _WORKER: Final = {
@@ -164,6 +173,12 @@ EXAMPLES: Final[dict[str, Example]] = {
     "PATCH /v1/queues/{name}": Example({**_QUEUE, "concurrency": 10}, {"concurrency": 10}),
     "POST /v1/queues/{name}/pause": Example(_PAUSED, {"reason": "deploy"}),
     "POST /v1/queues/{name}/resume": Example(_QUEUE, {}),
+    "GET /v1/groups": Example(_page(_GROUP)),
+    "POST /v1/groups/close": Example(
+        _CLOSED, {"family": "host", "key": "shop.example", "reason": "they asked us to stop"}
+    ),
+    "POST /v1/groups/open": Example(_GROUP, {"family": "host", "key": "shop.example"}),
+    "GET /v1/resources": Example(_page(_RESOURCE)),
     "GET /v1/dead": Example(_page(_FAILED)),
     "GET /v1/stats/series": Example(_page({"at": _AT, "queue": "default", "task": "add", **_WORDS}, step=60)),
     "GET /v1/workers": Example(_page(_WORKER)),

@@ -97,10 +97,11 @@ def _with(query: Query, word: Word, now: float) -> Query:
         return _with_names(query, LISTS[name], tuple(filter(None, word.value.split(","))))
     if name in EXACT and not (word.negated or getattr(query, name) or _star(word)):
         return replace(query, **{name: word.value})
-    if name.startswith("args.") or name in (*LISTS, *EXACT, "error", "text"):
+    if name.startswith("args.") or name in (*LISTS, *EXACT, "group", "error", "text"):
         return replace(query, terms=query.terms + tuple(_terms(word)))
     raise InvalidInput(
-        f"{name!r:.40} is no query word; these are: {', '.join((*NAMES, *TIMES))}, dead, args.PATH", field="q"
+        f"{name!r:.40} is no query word; these are: {', '.join((*NAMES, *TIMES))}, group, dead, args.PATH",
+        field="q",
     )
 
 

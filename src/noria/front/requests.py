@@ -52,6 +52,13 @@ class UniqueWanted(Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
+class GroupWanted(Struct, frozen=True, forbid_unknown_fields=True):
+    """The group of a job, whatever its arguments say."""
+
+    family: str
+    key: str
+
+
 class Wanted(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A job to enqueue, by itself or among others. What is left out is as the task says."""
 
@@ -73,6 +80,7 @@ class Wanted(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     correlation_id: str | UnsetType = UNSET
     after: list[str] | str | UnsetType = UNSET
     on: Literal["success", "complete", "failure"] | UnsetType = UNSET
+    group: GroupWanted | UnsetType | None = UNSET
     park: bool = False
     cancel_on_disconnect: bool = False
 

@@ -50,6 +50,8 @@ def job_resource(record: Record) -> dict[str, Any]:
         "tags": record.extras.tags,
         "correlation_id": record.extras.correlation_id or None,
         "unique_key": record.unique,
+        "group": None if record.group is None else {"family": record.group.family, "key": record.group.key},
+        "needs": record.needs,
         "copy_of": record.extras.copy_of or None,
         "schedule": record.extras.schedule or None,
         "slot_at": moment(record.extras.slot),

@@ -24,6 +24,7 @@ from noria.front import (
     shapes,
     stats,
 )
+from noria.front.group_routes import GROUPS
 from noria.front.params import CURSOR, INCLUDE, KEY, PREFER, WAIT, limit
 from noria.front.query import PARAMETERS
 from noria.front.question_routes import QUESTIONS
@@ -250,6 +251,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         about="Stop an operation", body=Nothing, success=_OK, problems=("operation_unknown",),
     ),
     *QUESTIONS,
+    *GROUPS,
     *SCHEDULES,
     Route(
         method="GET", path="/v1/keys", role="manage", gives=shapes.Page[shapes.Key],

@@ -47,6 +47,13 @@ class Attempt(Struct):
     error: Failure | None
 
 
+class GroupOf(Struct):
+    """The group of a job."""
+
+    family: str
+    key: str
+
+
 class Past(Struct):
     """How a job had ended before it was retried. `args`: those that it lost then, if it was given others."""
 
@@ -119,6 +126,8 @@ class Job(Struct):
     tags: list[str]
     correlation_id: str | None
     unique_key: str | None
+    group: GroupOf | None
+    needs: list[str]
     copy_of: str | None
     schedule: str | None
     slot_at: datetime | None
@@ -195,6 +204,48 @@ class Queue(Struct):
     in_rate: float
     out_rate: float
     seconds_to_empty: float | None
+
+
+class Pace(Struct):
+    """How often something may start: so many times in so many seconds, and at once after a while."""
+
+    times: int
+    seconds: float
+    burst: int
+
+
+class Closing(Struct):
+    """Why a group is closed, and until when."""
+
+    by: str | None
+    reason: str | None
+    until: datetime | None
+
+
+class JobGroup(Struct):
+    """A group: its rule, how many of its places are taken, by whom, and how many jobs wait."""
+
+    family: str
+    key: str
+    limit: int | None
+    rate: Pace | None
+    ordered: bool
+    taken: int
+    waiting: int
+    holders: list[str]
+    closed: Closing | None
+    next_at: datetime | None
+
+
+class Resource(Struct):
+    """A resource, how many of its tokens are held, and by whom."""
+
+    name: str
+    capacity: int | None
+    rate: Pace | None
+    used: int
+    holders: list[str]
+    next_at: datetime | None
 
 
 class Task(Struct):

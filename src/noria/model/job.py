@@ -10,6 +10,7 @@ from msgspec import Struct
 from noria.ids import Id
 from noria.model.backoff import Backoff
 from noria.model.claim import Claim
+from noria.model.groups import Grouped, GroupRef, Need
 from noria.model.limits import AGEING, ATTEMPTS, CRASH_BUDGET
 from noria.model.mark import Progress
 from noria.model.outcome import Failure, Outcome, Tally
@@ -82,6 +83,8 @@ class NewJob(Struct, frozen=True, kw_only=True, gc=False):
         claim: how it has its key; None, the usual way.
         keep: seconds to keep the record after success; 0 erases it at success, None leaves it to the backend.
         reply: the channel of whoever waits for it, if somebody does from the start.
+        group: jobs of one group share a limit, a rate or an order; it waits until that lets it run.
+        needs: the resources of which it holds one token each while it runs; it starts only when all are free.
         admitted: store it also if its queue is full: it follows from what was accepted before.
     """
 
@@ -104,6 +107,8 @@ class NewJob(Struct, frozen=True, kw_only=True, gc=False):
     reply: str | None = None
     admitted: bool = False
     extras: Extras = NO_EXTRAS
+    group: Grouped | None = None
+    needs: tuple[Need, ...] = ()
 
 
 class Receipt(Struct, frozen=True, gc=False):
@@ -150,6 +155,7 @@ class Lease(Struct, frozen=True, kw_only=True, gc=False):
     checkpoint: bytes | None = None
     asked: str = ""
     flaw: str = ""
+    group: GroupRef | None = None
 
 
 class Start(Struct, frozen=True, omit_defaults=True):
@@ -184,6 +190,7 @@ class Record(Struct, frozen=True, kw_only=True):
         began: when its current or last start was leased.
         finished: when it reached its final state.
         cancelling: it runs, and its cancellation was asked for; cancelling_since: when that was.
+        group: the group that it belongs to; needs: the names of the resources that it needs.
         past: how it had ended before it was retried, the oldest life first; there if the log was asked for.
         result: None also when the job succeeded and its result is no longer kept.
         awaits: of a job that waits for others, the first hundred of those that have not ended.
@@ -222,6 +229,8 @@ class Record(Struct, frozen=True, kw_only=True):
     log: tuple[Start, ...] = ()
     past: tuple[Life, ...] = ()
     cancelling_since: float | None = None
+    group: GroupRef | None = None
+    needs: tuple[str, ...] = ()
     linked: tuple[Id, ...] = ()
     progress: Progress | None = None
     question: str = ""

@@ -11,7 +11,9 @@ from noria.ids import Id
 from noria.model.job import Record
 from noria.model.state import State
 
-Field = Literal["task", "queue", "tag", "correlation_id", "worker", "error", "fingerprint", "args", "text"]
+Field = Literal[
+    "task", "queue", "tag", "correlation_id", "worker", "error", "fingerprint", "group", "args", "text"
+]
 
 MAX_TERMS: Final = 16
 MAX_TERM: Final = 512
@@ -21,9 +23,9 @@ class Term(Struct, frozen=True):
     """One condition beyond the fields of a query.
 
     Attributes:
-        field: what is looked at. "tag": any of them; "error": type and message of the last failure; "args": the
-            argument that `path` leads to; "text": all of these, ids apart, and the arguments as they are stored.
-            Arguments of more than 64 KiB are not looked into.
+        field: what is looked at. "tag": any of them; "group": family and key, with "=" between; "error": type and
+            message of the last failure; "args": the argument that `path` leads to; "text": all of these, ids and
+            groups apart, and the arguments as they are stored. Arguments of more than 64 KiB are not looked into.
         value: "error" and "text" must contain it, whatever its case; the others must be it, or begin with it.
         path: of "args": names and places, joined by dots, such as "phone" or "user.names.0".
         prefix: whether it is enough to begin with the value.

@@ -30,8 +30,9 @@ STATES: Final[Mapping[str, str]] = {
     "queued": "it may run: `queue`, `seconds` for which it could have",
     "running": "it runs: `worker`, `since`, `attempt`, `attempts`",
     "asking": "it waits for the answer of a person: `question`, `until`",
+    "waiting": "it waits for others to end: the first three `jobs`, how many are `pending`, and `on`; or in line for "
+    "its group: `family`, `key`, `place`",
     "retrying": "its last attempt failed: `attempt`, `attempts`, `run_at`",
-    "waiting": "it waits for others to end: the first three `jobs`, how many are `pending`, and `on`",
     "parked": "no worker that took it knew its task: `since`",
     "succeeded": "it has ended: `at`",
     "failed": "it has ended: `at`, and whether it is `dead`",
@@ -44,6 +45,12 @@ CODES: Final[Mapping[str, str]] = {
     **STATES,
     "lapsed": "its time is over: the next sweep ends it as expired",
     "paused": "its queue is paused: `queue`, `by`, `reason`, `since`, `until`",
+    "group_closed": "its group is closed: `family`, `key`, `by`, `reason`, `until`",
+    "group_full": "all places of its group are taken: `family`, `key`, `taken`, `limit`, `ordered`; `holders`, the "
+    "ids of the first of those jobs",
+    "group_rate": "the rate of its group: so many `times` in so many `seconds`, `next_at`; `family`, `key`",
+    "resource_used": "all tokens of a `resource` are held: `used`, `capacity`",
+    "resource_rate": "the rate of a `resource` allows no start before `next_at`",
     "no_worker": "no worker is live",
     "unserved": "no live worker serves its `queue`",
     "unknown_task": "no live worker of its `queue` knows its `task`",

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from noria.ids import Id
 from noria.model.claim import Claim
+from noria.model.groups import Grouped, Need
 from noria.model.job import NO_EXTRAS, Extras, Lane, NewJob
 from noria.model.limits import ATTEMPTS, CRASH_BUDGET
 from noria.model.timetable import Rule, between, following
@@ -54,6 +55,8 @@ class Template(Struct, frozen=True, kw_only=True, omit_defaults=True):
     unique: str | None = None
     claim: Claim | None = None
     extras: Extras = NO_EXTRAS
+    group: Grouped | None = None
+    needs: tuple[Need, ...] = ()
 
 
 class Entry(Struct, frozen=True, omit_defaults=True):
@@ -290,6 +293,8 @@ def job_of(template: Template, id: Id, name: str, slot: float, at: float) -> New
         attempts=template.attempts,
         crash_budget=template.crash_budget,
         keep=template.keep,
+        group=template.group,
+        needs=template.needs,
         unique=template.unique,
         claim=template.claim,
         # A full queue must not silence a timer: its overlap rule already bounds how many of its jobs wait.

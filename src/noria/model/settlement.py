@@ -23,6 +23,7 @@ class Settlement(Struct, frozen=True, gc=False):
         failure: why, for everything but success.
         began: when the handler's first step ran, seconds since the epoch; 0 if it never ran.
         follow_ups: jobs to enqueue in the same step; only with SUCCEEDED.
+        close: no further job of its group is started before this time, in seconds since the epoch; 0 closes nothing.
     """
 
     id: Id
@@ -35,3 +36,4 @@ class Settlement(Struct, frozen=True, gc=False):
     failure: Failure | None = None
     began: float = 0.0
     follow_ups: tuple[NewJob, ...] = ()
+    close: float = 0.0

@@ -1,8 +1,8 @@
 """The states of a job, and the one table of moves between them.
 
 Nothing else knows which move is legal. `docs/states.md` is drawn from this table and a test walks it.
-Numbers are stored, with gaps for the states that groups will add. Only `ASKING` is not: a job that asks is stored as
-running, and told from the others by its open question, so that whatever ends its start ends the asking.
+Numbers are stored. Only `ASKING` is not: a job that asks is stored as running, and told from the others by its open
+question, so that whatever ends its start ends the asking.
 """
 
 from __future__ import annotations
@@ -40,12 +40,14 @@ class State(IntEnum):
 Event = Literal[
     "due",
     "follow",
+    "admit",
     "lease",
     "succeed",
     "fail",
     "retry",
     "snooze",
     "release",
+    "close",
     "ask",
     "resume",
     "crash",
@@ -59,22 +61,26 @@ Event = Literal[
 ]
 
 MOVES: dict[tuple[State, Event], frozenset[State]] = {
-    (State.SCHEDULED, "due"): frozenset({State.QUEUED}),
-    (State.SCHEDULED, "operator run"): frozenset({State.QUEUED}),
+    # A job of a group waits in line until its group has a place for it; nobody else ever does.
+    (State.SCHEDULED, "due"): frozenset({State.QUEUED, State.WAITING}),
+    (State.SCHEDULED, "operator run"): frozenset({State.QUEUED, State.WAITING}),
     # An edit that leaves a job where it stands is no move: see `EDITABLE`.
-    (State.SCHEDULED, "operator edit"): frozenset({State.QUEUED}),
+    (State.SCHEDULED, "operator edit"): frozenset({State.QUEUED, State.WAITING}),
     (State.SCHEDULED, "cancel"): frozenset({State.CANCELLED}),
     (State.SCHEDULED, "expire"): frozenset({State.EXPIRED}),
-    (State.RETRYING, "due"): frozenset({State.QUEUED}),
-    (State.RETRYING, "operator run"): frozenset({State.QUEUED}),
-    (State.RETRYING, "operator edit"): frozenset({State.QUEUED}),
+    (State.RETRYING, "due"): frozenset({State.QUEUED, State.WAITING}),
+    (State.RETRYING, "operator run"): frozenset({State.QUEUED, State.WAITING}),
+    (State.RETRYING, "operator edit"): frozenset({State.QUEUED, State.WAITING}),
     (State.RETRYING, "cancel"): frozenset({State.CANCELLED}),
     (State.RETRYING, "expire"): frozenset({State.EXPIRED}),
     # A job that follows others waits until they have ended.
     (State.WAITING, "follow"): frozenset({State.QUEUED, State.SCHEDULED, State.CANCELLED}),
+    (State.WAITING, "admit"): frozenset({State.QUEUED}),
+    (State.WAITING, "operator edit"): frozenset({State.SCHEDULED, State.QUEUED}),
     (State.WAITING, "cancel"): frozenset({State.CANCELLED}),
     (State.WAITING, "expire"): frozenset({State.EXPIRED}),
     (State.QUEUED, "lease"): frozenset({State.RUNNING}),
+    (State.QUEUED, "close"): frozenset({State.WAITING}),
     (State.QUEUED, "operator edit"): frozenset({State.SCHEDULED}),
     (State.QUEUED, "cancel"): frozenset({State.CANCELLED}),
     (State.QUEUED, "expire"): frozenset({State.EXPIRED}),
@@ -86,17 +92,17 @@ MOVES: dict[tuple[State, Event], frozenset[State]] = {
     (State.RUNNING, "fail"): frozenset({State.FAILED}),
     (State.RUNNING, "retry"): frozenset({State.RETRYING}),
     (State.RUNNING, "snooze"): frozenset({State.SCHEDULED}),
-    (State.RUNNING, "release"): frozenset({State.QUEUED}),
+    (State.RUNNING, "release"): frozenset({State.QUEUED, State.WAITING}),
     # A job whose cancellation was asked for is not run again when its process dies.
-    (State.RUNNING, "crash"): frozenset({State.QUEUED, State.FAILED, State.CANCELLED}),
+    (State.RUNNING, "crash"): frozenset({State.QUEUED, State.WAITING, State.FAILED, State.CANCELLED}),
     (State.RUNNING, "park"): frozenset({State.PARKED}),
     (State.RUNNING, "cancel"): frozenset({State.CANCELLED}),
     (State.RUNNING, "expire"): frozenset({State.EXPIRED}),
     (State.RUNNING, "ask"): frozenset({State.ASKING}),
     (State.ASKING, "resume"): frozenset({State.RUNNING}),
-    (State.FAILED, "operator retry"): frozenset({State.QUEUED, State.SCHEDULED}),
-    (State.CANCELLED, "operator retry"): frozenset({State.QUEUED, State.SCHEDULED}),
-    (State.EXPIRED, "operator retry"): frozenset({State.QUEUED, State.SCHEDULED}),
+    (State.FAILED, "operator retry"): frozenset({State.QUEUED, State.WAITING, State.SCHEDULED}),
+    (State.CANCELLED, "operator retry"): frozenset({State.QUEUED, State.WAITING, State.SCHEDULED}),
+    (State.EXPIRED, "operator retry"): frozenset({State.QUEUED, State.WAITING, State.SCHEDULED}),
 }
 
 RUNS = frozenset({State.RUNNING, State.ASKING})
@@ -130,7 +136,7 @@ def can(before: State, event: Event) -> bool:
 def diagram() -> str:
     """The table as a Mermaid state diagram, one line a move, in the order of the table."""
     lines = ["stateDiagram-v2", "    [*] --> scheduled: enqueue with delay", "    [*] --> queued: enqueue"]
-    lines.append("    [*] --> waiting: enqueue after others")
+    lines.append("    [*] --> waiting: enqueue after others, or into a group")
     for (before, event), afters in MOVES.items():
         lines += [f"    {before.word} --> {after.word}: {event}" for after in sorted(afters)]
     lines += [f"    {state.word} --> [*]" for state in State if state.final]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from noria.model.backoff import Backoff
+from noria.model.groups import Rate
 from noria.model.job import Lane
 from noria.model.unique import Unique
 
@@ -53,6 +54,8 @@ class TaskDef:
         unique: how its jobs are unique, unless one says it itself.
         safe: whether its jobs change nothing, so that a GET may make them.
         description: for people; the function's own words.
+        group: the family of its jobs' groups, and where the key is in the arguments, or what finds it there.
+        rate: how often its jobs may start; needs: the resources of which each needs a token.
     """
 
     name: str
@@ -73,3 +76,6 @@ class TaskDef:
     unique: Unique | None = None
     safe: bool = False
     description: str = ""
+    group: tuple[str, str | Callable[..., Any]] | None = None
+    rate: Rate | None = None
+    needs: tuple[str, ...] = ()

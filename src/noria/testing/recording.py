@@ -23,7 +23,6 @@ from noria.backends.contract import (
     Flow,
     Hint,
     Keeper,
-    Limit,
     Mark,
     Member,
     Orders,
@@ -36,9 +35,11 @@ from noria.backends.contract import (
     QueueRef,
     Resume,
     Steered,
+    Steering,
     Stream,
     Swept,
     Tallied,
+    Target,
     Verdict,
     Version,
     Vitals,
@@ -126,9 +127,9 @@ class RecordingBackend:
             self._recorder.note(telling.swept(swept))
         return swept
 
-    async def steer(self, target: QueueRef, change: Pause | Resume | Limit) -> Steered:
-        if isinstance(change, Limit):
-            return await self._inner.steer(target, change)  # what is checked of pauses does not concern it
+    async def steer(self, target: Target, change: Steering) -> Steered:
+        if not isinstance(target, QueueRef) or not isinstance(change, Pause | Resume):
+            return await self._inner.steer(target, change)
         self._recorder.note(telling.steer_invoked(target, change))
         with self._telling(lambda end: [telling.steered(target, change, end)]):
             told = await self._inner.steer(target, change)

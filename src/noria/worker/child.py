@@ -166,8 +166,8 @@ def attempt(tasks: Mapping[str, TaskDef], lease: Lease, context: Context, wait: 
         else:
             value, codec = wait(surrounded(task, context, arguments, _here))
     except BaseException as error:  # noqa: BLE001 - even SystemExit is data about the job
-        return _threw(raised(error, task.retry), error)
-    return Returned(value, codec, memory.resident(), context.take_follow_ups())
+        return _threw(raised(error, task.retry), error, context.closing)
+    return Returned(value, codec, memory.resident(), context.take_follow_ups(), context.closing)
 
 
 async def _here(function: Callable[[], Any]) -> Any:
@@ -175,9 +175,9 @@ async def _here(function: Callable[[], Any]) -> Any:
     return function()
 
 
-def _threw(what: Raised, error: BaseException) -> Threw:
+def _threw(what: Raised, error: BaseException, closing: float = 0.0) -> Threw:
     first = error.cause if isinstance(error, Unpackable) else error
-    return Threw(what, memory.resident(), isinstance(first, MemoryError))
+    return Threw(what, memory.resident(), isinstance(first, MemoryError), closing)
 
 
 def _is_of(halt: Halt, lease: Lease) -> bool:

@@ -13,9 +13,9 @@ from msgspec import UNSET, UnsetType
 from noria import ids
 from noria.clock import utc
 from noria.codecs import DEFAULT, Misfit
-from noria.errors import InvalidInput, NoriaError, NotRunning, shown
+from noria.errors import InvalidInput, InvalidOption, NoriaError, NotRunning, shown
 from noria.model.job import Lease, NewJob
-from noria.model.limits import ASK_FOR, MAX_CHECKPOINT, MAX_ITEM, MAX_NOTE
+from noria.model.limits import ASK_FOR, MAX_CHECKPOINT, MAX_DELAY, MAX_ITEM, MAX_NOTE
 from noria.model.mark import Mark, Progress
 from noria.model.question import OnExpiry
 from noria.worker import asked as asking
@@ -38,10 +38,11 @@ class Context:
     A task asks for it by annotating its first parameter with `Context`.
 
     Attributes:
+        closing: until when its group is closed once the job ends, in seconds since the epoch; 0 if it is not.
         state: what the application's lifespan yielded; None if it has none. A job in a process cannot use it.
     """
 
-    __slots__ = ("_before", "_follow_ups", "_lease", "_scribe", "_stop", "_wall", "state")
+    __slots__ = ("_before", "_follow_ups", "_lease", "_scribe", "_stop", "_wall", "closing", "state")
 
     def __init__(
         self, lease: Lease, state: Any, wall: Callable[[], float], scribe: Scribe | None = None
@@ -52,6 +53,7 @@ class Context:
         self._wall = wall
         self._scribe = scribe
         self._before: PreviousAnswer | None = None
+        self.closing = 0.0
         self.state = state
 
     @property
@@ -108,6 +110,38 @@ class Context:
     def slot(self) -> datetime | None:
         """The time for which a timer enqueued the job, in UTC; None if none did."""
         return None if self._lease.extras.slot is None else utc(self._lease.extras.slot)
+
+    @property
+    def group(self) -> str | None:
+        """The key of the group that the job belongs to; None if it has no group."""
+        return None if self._lease.group is None else self._lease.group.key
+
+    def close_group(self, until: float | datetime) -> None:
+        """Have no further job of this job's group start for a while, from the end of this one on, however it ends.
+
+        For an answer such as "429 Too Many Requests". To have this job tried again after that, at no cost of an
+        attempt, `raise Snooze(0)`: it waits with the others.
+
+        Args:
+            until: seconds from now, or a time with a time zone.
+
+        Raises:
+            InvalidOption: the job has no group, or `until` is no such time.
+        """
+        if self._lease.group is None:
+            raise InvalidOption(f"job {self.job_id} has no group that could be closed", field="group")
+        if isinstance(until, datetime):
+            if until.utcoffset() is None:
+                raise InvalidOption(
+                    "until is a date without zone; give it one, such as datetime.UTC", field="until"
+                )
+            self.closing = max(0.0, until.timestamp())
+        elif isinstance(until, int | float) and not isinstance(until, bool) and 0 <= until <= MAX_DELAY:
+            self.closing = self._wall() + until
+        else:
+            raise InvalidOption(
+                f"until must be seconds from now, or a time, not {shown(until)}", field="until"
+            )
 
     @property
     def enqueued_at(self) -> datetime:

@@ -18,8 +18,9 @@ class Run:
     """One start of one job in this process, from its lease until its outcome is recorded."""
 
     __slots__ = (
-        "away", "began", "bucket", "context", "doom", "due", "ended", "ends", "entered", "error", "follow_ups",
-        "handle", "lease", "packed", "place", "raised", "rest", "seat", "settled", "since", "slot", "task", "why",
+        "away", "began", "bucket", "closing", "context", "doom", "due", "ended", "ends", "entered", "error",
+        "follow_ups", "handle", "lease", "packed", "place", "raised", "rest", "seat", "settled", "since", "slot",
+        "task", "why",
     )  # fmt: skip
 
     def __init__(self, lease: Lease, task: TaskDef | None, since: float) -> None:
@@ -27,6 +28,7 @@ class Run:
         self.task = task
         self.since = since
         self.began = 0.0
+        self.closing = 0.0
         self.slot = -1
         self.place = -1
         self.bucket = -1

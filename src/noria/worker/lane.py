@@ -103,6 +103,7 @@ class LaneFeed:
         self._loop = asyncio.get_running_loop()
         self._pace = Pace()
         self._suspects: bool | None = None
+        self._bound = False
         self._counted = 0
         self._since = self._loop.time()
         self._room = asyncio.Event()
@@ -138,7 +139,7 @@ class LaneFeed:
             finally:
                 self._slots.in_flight(-1)
             batch = await fed(self._queue, batch)
-            self._suspects = batch.suspects
+            self._suspects, self._bound = batch.suspects, batch.bound
             if self._shares is not None:
                 self._shares.given(batch.leases)
             self._measure(batch, asked)
@@ -156,8 +157,9 @@ class LaneFeed:
             return [], 0
         now, beyond = self._slots.room(self._lane)
         ahead = max(0, self._pace.ahead - beyond)
-        # Few at a time while enough is held ready would make many small transactions.
-        if not now and ahead * 2 <= self._pace.ahead:
+        # Few at a time while enough is held ready would make many small transactions. Jobs that are never held ready
+        # come for free slots alone.
+        if not now and (self._bound or ahead * 2 <= self._pace.ahead):
             return [], 0
         now = min(now, MAX_BATCH)
         ahead = min(ahead, MAX_BATCH - now)

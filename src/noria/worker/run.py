@@ -231,6 +231,7 @@ class Runner:
             run.packed, run.follow_ups = (told.value, told.codec), told.follow_ups
         else:
             run.raised = told.raised
+        run.closing = told.closing
         self._ended(run)
 
     def _ended(self, run: Run) -> None:
@@ -268,10 +269,11 @@ class Runner:
         data, codec = run.packed if run.packed and done else (None, "json")
         # Taken whatever the end is: who asks for more from now on is told that it is too late.
         follow_ups = run.take_follow_ups()
+        close = run.closing if run.context is None else run.context.closing
         self._settle(
             Settlement(
                 lease.id, lease.starts, end.outcome, end.state, end.delay, data, codec, end.failure, run.began,
-                follow_ups if done else (),
+                follow_ups if done else (), close,
             )
         )  # fmt: skip
 

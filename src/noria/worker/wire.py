@@ -95,12 +95,16 @@ class Broken(Struct, frozen=True, tag=True):
 
 
 class Returned(Struct, frozen=True, tag=True):
-    """The handler returned: its encoded value, the bytes of memory that the process holds now, and its follow-ups."""
+    """The handler returned: its encoded value, the bytes of memory that the process holds now, and its follow-ups.
+
+    `closing`: until when it wants its group closed.
+    """
 
     value: bytes
     codec: str
     memory: int
     follow_ups: tuple[NewJob, ...] = ()
+    closing: float = 0.0
 
 
 class Threw(Struct, frozen=True, tag=True):
@@ -109,6 +113,7 @@ class Threw(Struct, frozen=True, tag=True):
     raised: Raised
     memory: int
     short: bool = False
+    closing: float = 0.0
 
 
 class Logged(Struct, frozen=True, tag=True):

@@ -45,6 +45,8 @@ class Drafts:
             try:
                 if len(job.body) > max_body:
                     raise ValueError(_too_large(job, max_body))
+                if job.group is not None or job.needs:
+                    raise ValueError("on Redis there are no groups and no resources")
                 options = _options(job)
                 # Most jobs of one call differ from the one before in nothing but their arguments.
                 first = _SAME

@@ -25,6 +25,7 @@ from noria.backends.contract import (
     Evidence,
     Fence,
     Flow,
+    GroupRef,
     Hint,
     Limit,
     Mark,
@@ -39,9 +40,11 @@ from noria.backends.contract import (
     QueueRef,
     Resume,
     Steered,
+    Steering,
     Stream,
     Swept,
     Tallied,
+    Target,
     Verdict,
     Version,
     Vitals,
@@ -75,8 +78,9 @@ from noria.backends.redis.sweep import Sweep
 from noria.backends.redis.talk import Epoch
 from noria.backends.redis.tallies import Count
 from noria.clock import Clock
-from noria.errors import NotRunning, Unavailable
+from noria.errors import InvalidInput, NotRunning, Unavailable
 from noria.ids import Id, IdSource, SessionId
+from noria.model.groups import GroupLine, ResourceLine
 from noria.model.job import Lease, NewJob, Receipt, Record
 from noria.model.outcome import Failure, after_release
 from noria.model.settlement import Settlement
@@ -193,7 +197,9 @@ class RedisStore:
         swept: Swept = await self._ask(Sweep(limit))
         return swept
 
-    async def steer(self, target: QueueRef, change: Pause | Resume | Limit) -> Steered:
+    async def steer(self, target: Target, change: Steering) -> Steered:
+        if not isinstance(target, QueueRef) or not isinstance(change, Pause | Resume | Limit):
+            raise InvalidInput("on Redis queues can be paused and resumed, and nothing else be steered")
         steered: Steered = await self._ask(Steer(target, change))
         return steered
 
@@ -274,6 +280,17 @@ class RedisStore:
         check_change(change, self._settings)
         altered: list[Altered] = await self._ask(Alter(ids, change))
         return altered
+
+    async def group(self, refs: Sequence[GroupRef]) -> list[GroupLine | None]:
+        return [None] * len(refs)
+
+    async def groups(
+        self, family: str | None = None, after: GroupRef | None = None, limit: int = 100
+    ) -> list[GroupLine]:
+        return []
+
+    async def resources(self) -> list[ResourceLine]:
+        return []
 
     async def counts(self) -> Counts:
         counts: Counts = await self._ask(Count())

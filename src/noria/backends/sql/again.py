@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from noria.backends.contract import Altered, Change
 from noria.backends.sql import blobs, past, waiting
 from noria.backends.sql.answers import Answers, changed, done, refused
+from noria.backends.sql.passage import line_up
 from noria.backends.sql.rows import Altering, encode
 from noria.backends.sql.transaction import DEAD, Transaction
 from noria.backends.units import millis
 from noria.model.state import State, can
 
-_WAITS = (State.QUEUED, State.SCHEDULED)
+_WAITS = (State.QUEUED, State.WAITING, State.SCHEDULED)
 
 
 def retry(work: Transaction, rows: Sequence[Altering], change: Change) -> Answers:
@@ -65,7 +66,8 @@ def _queue_again(work: Transaction, rows: Sequence[Altering], after: State, chan
     work.run("alter_retry", encode(ranked), after, due, change.attempts, changed(change))
     waiting.replace_bodies(work, [row.id for row in rows], change)
     for row in rows:
-        work.moved(row.queue, row.state, after)
+        if after is not State.QUEUED or not line_up(work, row, row.state):
+            work.moved(row.queue, row.state, after)
         if row.dead:
             work.moved(row.queue, DEAD, None)
     for queue in {row.queue for row in rows}:
@@ -77,7 +79,7 @@ def run(work: Transaction, rows: Sequence[Altering], change: Change) -> Answers:
     answers: Answers = {}
     early: dict[str, Altering] = {}
     for row in rows:
-        if row.state in (State.QUEUED, State.RUNNING):
+        if row.state in (State.QUEUED, State.RUNNING) or (row.state == State.WAITING and not row.pending):
             answers[row.id] = done(row.state)
         elif row.state and can(State(row.state), "operator run"):
             early[row.id] = row

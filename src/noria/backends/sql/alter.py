@@ -42,14 +42,26 @@ class Alter(Call):
 
     def run(self, work: Transaction) -> list[Altered]:
         """Change jobs by the table of states; a repeat gives the same answer."""
-        found = decode(work.row("alter_look", encode([id.hex() for id in self.ids]))[0], list[Altering])
+        asked = encode([id.hex() for id in self.ids])
+        found = decode(work.row("alter_look", asked)[0], list[Altering])
         answers = _KINDS[self.change.kind](work, found, self.change)
+        if any(row.family is not None for row in found):
+            _tell_where(work, asked, answers)
         return [_told(row, answers.get(row.id, _MISSING)) for row in found]
 
 
 def _told(row: Altering, answer: Altered) -> Altered:
     """A job that asks is stored as running."""
     return Altered(answer.status, State.ASKING) if row.asks and answer.state is State.RUNNING else answer
+
+
+def _tell_where(work: Transaction, asked: str, answers: Answers) -> None:
+    """Say of jobs that could run by now whether they wait in line."""
+    work.groups.settle(work)
+    for row in decode(work.row("alter_look", asked)[0], list[Altering]):
+        told = answers.get(row.id)
+        if told is not None and told.state is not None and row.state in (State.QUEUED, State.WAITING):
+            answers[row.id] = Altered(told.status, State(row.state))
 
 
 def _cancel(work: Transaction, rows: Sequence[Altering], change: Change) -> Answers:
@@ -63,7 +75,18 @@ def _cancel(work: Transaction, rows: Sequence[Altering], change: Change) -> Answ
         elif row.state == State.CANCELLED:
             answers[row.id] = done(State.CANCELLED)
         elif row.state and can(State(row.state), "cancel"):
-            idle[row.id] = Waiting(row.id, row.queue, row.task, row.state, row.reply, 0, row.awaited)
+            idle[row.id] = Waiting(
+                row.id,
+                row.queue,
+                row.task,
+                row.state,
+                row.reply,
+                0,
+                row.awaited,
+                row.family,
+                row.group_key,
+                row.placed,
+            )
             answers[row.id] = done(State.CANCELLED)
         elif row.state:
             answers[row.id] = refused(row)

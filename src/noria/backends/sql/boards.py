@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from noria.backends import docs as docs_of
 from noria.backends.contract import Doc, DocWrite, Version
 from noria.backends.sql import board
 from noria.backends.sql.call import Call
-
-Reader = Literal["reader", "searcher", "patient"]
-"""Who answers beside the engine: one what can be told at once, one what may have to look at many rows, and one what
-somebody else's transaction holds up."""
+from noria.backends.sql.desk import Reader
 
 
 class SqlBoard(ABC):

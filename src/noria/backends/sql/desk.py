@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from noria.backends.bus import Note
 from noria.backends.contract import Batch
@@ -11,6 +11,10 @@ from noria.backends.sql.call import Call
 from noria.backends.sql.engine import Engine
 from noria.backends.sql.lease import Take
 from noria.errors import Unavailable
+
+Reader = Literal["reader", "searcher", "patient"]
+"""Who answers beside the engine: one what can be told at once, one what may have to look at many rows, and one what
+somebody else's transaction holds up."""
 
 Publish = Callable[[list[Note]], None]
 """Gets hints that a commit has to send."""

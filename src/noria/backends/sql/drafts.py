@@ -6,14 +6,16 @@ options. Only what differs from that is looked at closer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from noria.backends.sql.bounds import Bounds
 from noria.backends.sql.rows import Bytes, encode, from_bytes, write_extras
 from noria.backends.sql.settings import Settings
+from noria.backends.sql.tokens import gate
 from noria.backends.units import earlier, millis, millis_or_none
 from noria.ids import Id
+from noria.model.groups import MAX_NEEDS, Need, Rule
 from noria.model.job import NO_EXTRAS, NewJob, Receipt, rank
 from noria.model.limits import MAX_PRIORITY
 from noria.model.state import State
@@ -32,6 +34,7 @@ BODY: Final = 11
 EXPIRES: Final = 17
 DEADLINE: Final = 18
 LAPSE: Final = 19
+TURN: Final = 22
 KEY: Final = 14
 
 _QUEUED, _SCHEDULED, _WAITING = int(State.QUEUED), int(State.SCHEDULED), int(State.WAITING)
@@ -55,6 +58,7 @@ class Drafts:
         now: the time at which they are stored, in milliseconds.
         waiting: places of jobs that wait for others; parents: how those stand, by id as hex.
         large: places of jobs whose bodies are too large for a row; it gets a key by `give_keys`.
+        bound: places of jobs that have a group, or need resources.
         rooms: for each queue of bounded length that was looked at, how many more jobs it may have.
         regarded: all of them follow the limits of their queues already.
         claims: places of jobs that have their unique keys in a way of their own.
@@ -70,9 +74,11 @@ class Drafts:
         self.regarded = False
         self.rows: list[Row | None] = []
         self.receipts = [Receipt("created", job.id) for job in jobs]
+        self._settings = settings
         self._most = most = settings.max_body
         self._inline = inline = most if settings.spill is None else settings.spill
         self.large = [index for index, job in enumerate(jobs) if inline < len(job.body) <= most]
+        self.bound = [index for index, job in enumerate(jobs) if job.group is not None or job.needs]
         self.claims = [index for index, job in enumerate(jobs) if job.claim is not None]
         self.given_up: dict[int, Id | None] = {}
         self.waiting: list[int] = []
@@ -81,11 +87,13 @@ class Drafts:
             try:
                 row = _row(job, now, inline, most)
                 self.rows.append(row)
-                if row[STATE] is _WAITING:
+                if job.extras.after:
                     self.waiting.append(index)
             except _UNFIT as error:
                 self.rows.append(None)
                 self._reject(index, error)
+        for index in self.bound:
+            self._bind(index)
 
     def stored(self) -> list[Row]:
         """The rows that there are."""
@@ -104,6 +112,10 @@ class Drafts:
         found = [(self.rows[index], self.jobs[index]) for index in self.large]
         return [(row[BODY], job.body, job.codec) for row, job in found if row is not None]
 
+    def stored_bound(self) -> list[NewJob]:
+        """The jobs that have a row, and a group or needs."""
+        return [self.jobs[index] for index in self.bound if self.rows[index] is not None]
+
     def shape(self, index: int, bounds: Bounds) -> None:
         """Let a row have the place, and the end, that the limits of its queue give it."""
         row = self.rows[index]
@@ -111,6 +123,8 @@ class Drafts:
         full = [*row, *(None,) * (LAPSE + 1 - len(row))]
         full[RANK] = bounds.rank(row[DUE], row[PRIORITY])
         full[LAPSE] = bounds.lapse(row[DUE], full[EXPIRES], full[DEADLINE])
+        if len(full) > TURN and full[TURN] is not None:
+            full[TURN] = full[RANK]
         self.rows[index] = tuple(full)
         self._text = None
 
@@ -124,6 +138,13 @@ class Drafts:
         """Store this job in the stead of one that has a row, and its id."""
         self.jobs[index] = job
         self.rows[index] = _row(job, self.now, self._inline, self._most)
+        self.waiting = [place for place in self.waiting if place != index]
+        if job.extras.after:
+            self.waiting.append(index)
+        self.bound = [place for place in self.bound if place != index]
+        if job.group is not None or job.needs:
+            self.bound.append(index)
+            self._bind(index)
         self.large = [place for place in self.large if place != index]
         if len(job.body) > self._inline:
             self.large.append(index)
@@ -164,6 +185,16 @@ class Drafts:
         if _NUL in text and self._reject_nul():
             text = encode(self.stored())
         return text
+
+    def _bind(self, index: int) -> None:
+        """Put the group and the needs of a job into its row."""
+        job, row = self.jobs[index], self.rows[index]
+        if row is None:
+            return
+        try:
+            self.rows[index] = _bound(job, row, self._settings)
+        except _UNFIT as error:
+            self._reject(index, error)
 
     def _reject(self, index: int, why: object) -> None:
         self.drop(index, Receipt("rejected", self.jobs[index].id, f"it cannot be stored: {why}"))
@@ -260,3 +291,33 @@ def _tail(job: NewJob, hex: str | None) -> Row:
         deadline,
         earlier(expires, deadline),
     )
+
+
+_WIDTH: Final = 20
+"""Fields of a row before those of a bound job."""
+
+
+def _bound(job: NewJob, row: Row, settings: Settings) -> Row:
+    """The row of a job that has a group, or needs resources."""
+    if not settings.groups:
+        raise ValueError(f"{settings.store} keeps no groups and no resources")
+    if len(job.needs) > MAX_NEEDS:
+        raise ValueError(f"it needs {len(job.needs)} resources, and {MAX_NEEDS} is the limit")
+    whole = (*row, *(None,) * (_WIDTH - len(row)))
+    if job.group is None:
+        return (*whole, None, None, None, gate(job.needs))
+    ref = job.group.ref
+    state = _WAITING if row[STATE] == _QUEUED else row[STATE]
+    return (*whole[:STATE], state, *whole[STATE + 1 :], ref.family, ref.key, row[RANK], gate(job.needs))
+
+
+def families_of(jobs: Sequence[NewJob]) -> dict[str, Rule]:
+    """The families of which jobs say the rule; the last one to say it is right."""
+    groups = [job.group for job in jobs if job.group is not None]
+    return {group.ref.family: group.rule for group in groups if group.rule is not None}
+
+
+def needs_of(jobs: Sequence[NewJob]) -> dict[str, Need]:
+    """The resources of which jobs say what there is."""
+    needs = (need for job in jobs for need in job.needs)
+    return {need.name: need for need in needs if need.capacity is not None or need.rate is not None}

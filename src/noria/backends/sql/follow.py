@@ -10,7 +10,7 @@ from noria.backends.ends import follow_up_flaw
 from noria.backends.sql import heirs
 from noria.backends.sql.admission import regard
 from noria.backends.sql.drafts import Drafts
-from noria.backends.sql.push import announce
+from noria.backends.sql.push import announce, entered
 from noria.backends.sql.rows import encode
 from noria.backends.sql.settings import Settings
 from noria.backends.sql.transaction import Transaction
@@ -56,6 +56,7 @@ class FollowUps:
         work.insert(drafts)
         if drafts.waiting:
             heirs.enter(work, drafts)
+        entered(work, drafts)
         announce(work, drafts.stored())
         links: defaultdict[str, list[str]] = defaultdict(list)
         for (_, owner), receipt in zip(self._owners, drafts.receipts, strict=True):

@@ -43,10 +43,16 @@ class Group:
 
     def run(self, work: Transaction) -> list[Any]:
         """Run all of them; returns what each `finish` is to get."""
-        replies = [call.run(work) for call in self.calls]
+        return [self._run(call, work) for call in self.calls]
+
+    @staticmethod
+    def _run(call: Call, work: Transaction) -> Any:
+        raw = call.run(work)
+        # Before the groups are settled: a job that waits no more may come in line.
         if work.ended_parents:
             heirs.pass_on(work, MAX_BATCH)
-        return replies
+        work.groups.settle(work)
+        return raw
 
     def spread(self, replies: Sequence[Any]) -> dict[int, Any]:
         """The replies of what was run, as replies of what was given."""

@@ -145,8 +145,18 @@ def _tell(work: Transaction, told: Sequence[Told]) -> None:
 def _released(work: Transaction, waiter: Waiter) -> tuple[object, ...]:
     """It waits no more; its place in the queue is that of a job which comes now."""
     due = max(waiter.due, work.now)
-    state = State.QUEUED if waiter.due <= work.now else State.SCHEDULED
+    state = _after_waiting(work, waiter)
     work.moved(waiter.queue, State.WAITING, state)
-    if due <= work.now + millis(work.settings.poll):
+    if state is not State.WAITING and due <= work.now + millis(work.settings.poll):
         work.has_work(waiter.queue, waiter.lane)
     return (waiter.id, state, 0, 0, work.bounds_of(waiter.queue).rank(due, waiter.priority), due)
+
+
+def _after_waiting(work: Transaction, waiter: Waiter) -> State:
+    """Where it goes on: one that has a group gets in line there, once its time has come."""
+    if waiter.due > work.now:
+        return State.SCHEDULED
+    if waiter.family is None or waiter.group_key is None:
+        return State.QUEUED
+    work.groups.come(waiter.family, waiter.group_key)
+    return State.WAITING

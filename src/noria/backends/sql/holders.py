@@ -40,6 +40,9 @@ class Held(Struct, array_like=True, gc=False):
     text: str | None
     hex: str | None
     key: int | None
+    family: str | None = None
+    group_key: str | None = None
+    placed: int = 0
 
 
 class Holders:
@@ -83,7 +86,18 @@ class Holders:
         row = self._rows[holder.id]
         if successor is not None:
             self._replaced[row.id] = (
-                Waiting(row.id, row.queue, row.task, holder.state, row.reply, 0, 1),
+                Waiting(
+                    row.id,
+                    row.queue,
+                    row.task,
+                    holder.state,
+                    row.reply,
+                    0,
+                    1,
+                    row.family,
+                    row.group_key,
+                    row.placed,
+                ),
                 successor,
             )
         if successor is None or row.hold:

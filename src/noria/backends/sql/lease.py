@@ -9,6 +9,7 @@ from typing import ClassVar
 from noria.backends.bells import Haul
 from noria.backends.contract import Batch, Want
 from noria.backends.sql.call import Call, Sync
+from noria.backends.sql.groups import ref_of
 from noria.backends.sql.rows import Held, read_extras, tally_of, to_bytes, to_id
 from noria.backends.units import seconds_or_none
 from noria.ids import SessionId
@@ -26,6 +27,7 @@ class Taken:
     all: bool
     suspects: bool
     contended: bool = False
+    bound: bool = False
 
 
 @dataclass(slots=True)
@@ -41,7 +43,7 @@ class Take(Call):
 
     def finish(self, raw: Taken) -> Haul:
         """Rows as leases."""
-        batch = Batch([_lease(row) for row in raw.held], raw.next_due, raw.suspects)
+        batch = Batch([_lease(row) for row in raw.held], raw.next_due, raw.suspects, raw.bound)
         return Haul(batch, raw.all, raw.contended)
 
 
@@ -60,6 +62,7 @@ def _lease(row: Held) -> Lease:
         extras=read_extras(row.extras),
         checkpoint=None if row.checkpoint is None else bytes.fromhex(row.checkpoint),
         asked=row.asked or "",
+        group=None if row.family is None else ref_of(row.family, row.group_key),
     )
 
 

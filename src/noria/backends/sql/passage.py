@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from noria.backends.sql.rows import DEADLINE, TOO_OLD, Waiting, decode, encode
+from noria.backends.sql.rows import DEADLINE, TOO_OLD, Altering, Due, Waiting, decode, encode
 from noria.backends.sql.transaction import DEAD, Transaction
 from noria.backends.units import millis
 from noria.model.fingerprint import fingerprint
@@ -22,13 +22,26 @@ _WORDS: Final[dict[State, Word]] = {
 
 def promote(work: Transaction, queues: Sequence[str], limit: int) -> int:
     """Make jobs of these queues ready whose time has come; says how many."""
-    picked = decode(work.row("due_pick", encode(queues), work.now, limit)[0], list[tuple[str, str, int]])
+    picked = decode(work.row("due_pick", encode(queues), work.now, limit)[0], list[Due])
     if picked:
-        work.run("due_promote", encode([id for id, _, _ in picked]))
-        for _, queue, state in picked:
-            work.moved(queue, state, State.QUEUED)
-            work.has_work(queue)
+        work.run("due_promote", encode([job.id for job in picked]))
+        for job in picked:
+            if not line_up(work, job, job.state):
+                work.moved(job.queue, job.state, State.QUEUED)
+                work.has_work(job.queue)
     return len(picked)
+
+
+def line_up(work: Transaction, job: Due | Altering, before: int) -> bool:
+    """Have a job that could run by now wait in line, if it has a group; says whether it has."""
+    if job.family is None or job.group_key is None:
+        return False
+    if job.placed:
+        work.groups.leave(job.family, job.group_key, eligible=before == State.QUEUED)
+    work.groups.come(job.family, job.group_key)
+    work.groups.stand_back(job.id)
+    work.moved(job.queue, before, State.WAITING)
+    return True
 
 
 def expire(work: Transaction, limit: int) -> int:
@@ -74,6 +87,8 @@ def finish(
         if dead:
             work.moved(job.queue, None, DEAD)
         work.ended(job.id, job.reply, state, job.awaited)
+        if job.placed and job.family is not None and job.group_key is not None:
+            work.groups.leave(job.family, job.group_key, eligible=job.state == State.QUEUED)
 
 
 def _kept(job: Waiting, failure: Failure) -> tuple[str, str]:

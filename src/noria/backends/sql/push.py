@@ -6,18 +6,19 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from noria.backends.contract import DocWrite
-from noria.backends.sql import board, heirs
+from noria.backends.sql import board, groups, heirs
 from noria.backends.sql.admission import regard
 from noria.backends.sql.call import Call, Sync
-from noria.backends.sql.drafts import DUE, LANE, QUEUE, STATE, TASK, Drafts, Row
+from noria.backends.sql.drafts import DUE, LANE, QUEUE, STATE, TASK, Drafts, Row, families_of, needs_of
 from noria.backends.sql.settings import Settings
 from noria.backends.sql.transaction import Transaction
 from noria.backends.units import millis
 from noria.errors import Conflict
 from noria.model.job import NewJob, Receipt
+from noria.model.state import State
 
 
 @dataclass(slots=True)
@@ -69,6 +70,7 @@ class Pushes(Call):
         work.insert(drafts)
         if drafts.waiting:
             heirs.enter(work, drafts)
+        entered(work, drafts)
         announce(work, drafts.stored())
         return [conflicts.get(index) or drafts.receipts[span] for index, span in enumerate(self._spans)]
 
@@ -102,15 +104,31 @@ class Pushes(Call):
 
 # ---- what follows
 
+_WAITING: Final = int(State.WAITING)
+
+
+def entered(work: Transaction, drafts: Drafts) -> None:
+    """Note what stored jobs say of families and resources, and that some came in line."""
+    bound = drafts.stored_bound() if drafts.bound else ()
+    if bound:
+        groups.supply(work, needs_of(bound))
+        groups.declare(work, families_of(bound))
+    for job in bound:
+        if job.group is not None:
+            work.groups.come(job.group.ref.family, job.group.ref.key)
+
 
 def announce(work: Transaction, rows: Sequence[Row]) -> None:
     """Count the new jobs, and wake whoever waits for them.
 
-    Whoever waits looks again after a poll anyway, so that a job that is due later needs no hint.
+    Whoever waits looks again after a poll anyway, so that a job that is due later needs no hint. One that comes in line
+    is told of when it gets a place.
     """
     for (state, queue, task), n in Counter([row[STATE : TASK + 1] for row in rows]).items():
         work.moved(queue, None, state, n)
         work.happened(queue, task, "arrived", n)
     soon = work.now + millis(work.settings.poll)
-    for queue, lane in {(row[QUEUE], row[LANE]) for row in rows if row[DUE] <= soon}:
+    for queue, lane in {
+        (row[QUEUE], row[LANE]) for row in rows if row[DUE] <= soon and row[STATE] != _WAITING
+    }:
         work.has_work(queue, lane)

@@ -8,6 +8,7 @@ from typing import ClassVar, Final
 
 from noria.backends.contract import Channel, Parts
 from noria.backends.sql.call import Call, Sync
+from noria.backends.sql.groups import ref_of
 from noria.backends.sql.rows import (
     Row,
     decode,
@@ -18,6 +19,7 @@ from noria.backends.sql.rows import (
     to_bytes,
     to_id,
 )
+from noria.backends.sql.tokens import names
 from noria.backends.sql.transaction import Transaction
 from noria.backends.units import seconds_or_none
 from noria.ids import Id
@@ -108,6 +110,8 @@ def _record(row: Row, parts: Parts) -> Record:
         log=_log(row) if Parts.LOG in parts else (),
         past=read_past(row.past),
         cancelling_since=seconds_or_none(row.asked),
+        group=ref_of(row.family, row.group_key),
+        needs=tuple(names(row.gate or "")),
         linked=_ids(row.linked),
         awaits=_ids(row.awaits),
         progress=None if row.progress is None else _progress(row.progress, row),

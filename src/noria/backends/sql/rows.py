@@ -35,7 +35,7 @@ _failure = msgspec.json.Decoder(Failure)
 
 
 class Held(Struct, array_like=True, gc=False):
-    """A row of `lease_read.sql`; a large body has a `key` in its stead.
+    """A row of `lease_read.sql`; a large body has a `key` in its stead, and a group is filled in by who took it.
 
     `checkpoint`, `asked`: what earlier starts have left.
     """
@@ -61,6 +61,8 @@ class Held(Struct, array_like=True, gc=False):
     key: int | None
     checkpoint: str | None = None
     asked: str | None = None
+    family: str | None = None
+    group_key: str | None = None
 
 
 class Fenced(Struct, array_like=True, gc=False):
@@ -73,6 +75,9 @@ class Fenced(Struct, array_like=True, gc=False):
     keep: int | None = None
     spilled: int = 0
     awaited: int = 0
+    family: str | None = None
+    group_key: str | None = None
+    gate: str | None = None
 
 
 class Running(Struct, array_like=True, gc=False):
@@ -101,12 +106,26 @@ class Running(Struct, array_like=True, gc=False):
     deadline: int | None = None
     began: int | None = None
     awaited: int = 0
+    family: str | None = None
+    group_key: str | None = None
+    gate: str | None = None
+
+
+class Due(Struct, array_like=True, gc=False):
+    """A row of `due_pick.sql`. `placed`: it has a place in its group."""
+
+    id: str
+    queue: str
+    state: int
+    family: str | None = None
+    group_key: str | None = None
+    placed: int = 0
 
 
 class Waiting(Struct, array_like=True, gc=False):
     """A row of `lapsed_pick.sql` and `parked_pick.sql`. `late`: `DEADLINE`, `TOO_OLD`, or 0 if it should have begun.
 
-    `awaited`: others wait for its end.
+    `awaited`: others wait for its end. `placed`: it has a place in its group.
     """
 
     id: str
@@ -116,6 +135,9 @@ class Waiting(Struct, array_like=True, gc=False):
     reply: str | None
     late: int
     awaited: int = 0
+    family: str | None = None
+    group_key: str | None = None
+    placed: int = 0
 
 
 class Altering(Struct, array_like=True, gc=False):
@@ -146,6 +168,10 @@ class Altering(Struct, array_like=True, gc=False):
     extras: str | None = None
     asks: int = 0
     awaited: int = 0
+    family: str | None = None
+    group_key: str | None = None
+    placed: int = 0
+    pending: int = 0
 
 
 class Waiter(Struct, array_like=True, gc=False):
@@ -162,6 +188,8 @@ class Waiter(Struct, array_like=True, gc=False):
     priority: int
     due: int
     awaited: int
+    family: str | None
+    group_key: str | None
 
 
 class Row(Struct, array_like=True, gc=False):
@@ -210,7 +238,10 @@ class Row(Struct, array_like=True, gc=False):
     note: str | None
     noted: int | None
     question: str | None
-    awaits: str | None
+    awaits: str | None = None
+    family: str | None = None
+    group_key: str | None = None
+    gate: str | None = None
 
 
 def encode(value: object) -> str:

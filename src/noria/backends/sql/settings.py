@@ -42,6 +42,9 @@ class Settings:
     spill: ClassVar[int | None] = None
     """Bodies and results with more bytes are kept beside their row, if the store does not see to that by itself."""
 
+    groups: ClassVar[bool] = False
+    """Whether jobs may have groups and needs."""
+
     timeout: float = 30.0
     keep_succeeded: float = KEEP_SUCCEEDED
     keep_succeeded_at_most: int = KEEP_SUCCEEDED_AT_MOST

@@ -11,15 +11,16 @@ from typing import Any, Final
 
 from noria.backends.contract import Verdict
 from noria.backends.ends import asking, storable
-from noria.backends.sql import follow
+from noria.backends.sql import follow, groups
 from noria.backends.sql.bounds import Bounds
 from noria.backends.sql.call import Call
-from noria.backends.sql.rows import ENDED, HELD, Running, decode, encode
+from noria.backends.sql.rows import ENDED, HELD, Fenced, Running, decode, encode
 from noria.backends.sql.settings import Settings
 from noria.backends.sql.transaction import DEAD, Transaction
 from noria.backends.sql.verdicts import respecting_cancel, row_after
-from noria.ids import SessionId
+from noria.ids import SessionId, to_text
 from noria.model.flow import Word
+from noria.model.groups import Closed
 from noria.model.limits import MAX_LOG
 from noria.model.outcome import End, Outcome
 from noria.model.settlement import Settlement
@@ -95,6 +96,7 @@ def _settle_rest(
             verdicts[index] = Verdict.OK
             seen.add(row.id)
             rows.append(end_start(work, row, _end(end), session=session, worker=worker, began=end.began))
+            close_group(work, row, end)
         elif row.fence == ENDED or row.id in seen:
             verdicts[index] = Verdict.ALREADY
     write_ends(work, session, rows)
@@ -113,6 +115,8 @@ def end_start(
         work.happened(queue, row.task, ENDS[state])
     if end.outcome is Outcome.CRASHED:
         work.happened(queue, row.task, "crashed")
+    if row.gate is not None:
+        end_bound(work, row, end)
     if state.final:
         work.ended(row.id, row.reply, state, row.awaited)
     elif state is not State.PARKED and end.delay <= work.settings.poll:
@@ -121,6 +125,30 @@ def end_start(
     return row_after(
         end, row, bounds, now=work.now, settings=work.settings, session=session, worker=worker, began=began
     )
+
+
+def end_bound(work: Transaction, row: Running, end: End) -> None:
+    """Give up, or keep, the place and the tokens of a job whose start ends."""
+    work.groups.free(row.gate or "")
+    if row.family is None or row.group_key is None or end.state is State.PARKED:
+        return
+    if end.state in (State.RETRYING, State.SCHEDULED):
+        rule = groups.rules_of(work, [row.family]).get(row.family)
+        spent = row.spent + (end.outcome in (Outcome.FAILED, Outcome.TIMED_OUT))
+        if rule is not None and rule.holds(spent):
+            return
+    work.groups.leave(row.family, row.group_key)
+    if not end.state.final:
+        work.groups.stand_back(row.id)
+    if end.state is State.QUEUED:
+        work.moved(row.queue, State.QUEUED, State.WAITING)
+
+
+def close_group(work: Transaction, row: Running | Fenced, end: Settlement) -> None:
+    """Close the group of a job, if its end asks for that."""
+    if end.close and row.family is not None and row.group_key is not None:
+        why = f"by job {to_text(end.id)}"
+        work.groups.close(row.family, row.group_key, Closed(end.close, by=why))
 
 
 def write_ends(work: Transaction, session: int, rows: Sequence[tuple[Any, ...]]) -> None:

@@ -1,33 +1,80 @@
-"""Steering: queues are paused and resumed, and get limits. Both are rows to look at; nothing is done to the jobs."""
+"""Steering: queues are paused, resumed and limited, groups closed and opened, rules set.
+
+Pauses and limits are rows to look at, and nothing is done to the jobs.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from noria.backends.contract import Limit, Pause, Paused, QueueRef, Resume, Steered
+from noria.backends.contract import (
+    Close,
+    FamilyRef,
+    GroupRef,
+    Limit,
+    Open,
+    Pause,
+    Paused,
+    QueueRef,
+    ResourceRef,
+    Resume,
+    Rule,
+    Steered,
+    Steering,
+    Target,
+)
+from noria.backends.sql import groups
 from noria.backends.sql.bounds import columns_of
 from noria.backends.sql.call import Call
-from noria.backends.sql.rows import decode
+from noria.backends.sql.rows import decode, encode
 from noria.backends.sql.transaction import Transaction
 from noria.backends.units import millis_or_none, seconds_or_none
+from noria.errors import InvalidInput
+from noria.model.groups import Closed, Need
 
 
 @dataclass(slots=True)
 class Steer(Call):
     """The call."""
 
-    target: QueueRef
-    change: Pause | Resume | Limit
+    target: Target
+    change: Steering
 
     def run(self, work: Transaction) -> Steered:
-        """Pause or resume a queue, or change its limits."""
-        queue, change = self.target.queue, self.change
+        """Do what was asked, if it can be done to such a target."""
+        target, change = self.target, self.change
+        if isinstance(target, QueueRef) and isinstance(change, Pause | Resume | Limit):
+            return self._queue(work, target.queue, change)
+        if not work.settings.groups:
+            raise InvalidInput(f"{work.settings.store} keeps no groups and no resources")
+        if isinstance(target, GroupRef) and isinstance(change, Close | Open):
+            return self._group(work, target, change)
+        if isinstance(target, FamilyRef) and isinstance(change, Rule):
+            groups.declare(work, {target.family: change})
+        elif isinstance(target, ResourceRef) and isinstance(change, Need) and change.name == target.name:
+            groups.supply(work, {target.name: change})
+        else:
+            raise InvalidInput(f"{type(change).__name__} is nothing that can be done to {target!r:.200}")
+        return Steered()
+
+    def _queue(self, work: Transaction, queue: str, change: Pause | Resume | Limit) -> Steered:
         work.run("pauses_drop", work.now)
         if isinstance(change, Limit):
             _limit(work, queue, change)
         else:
             _pause(work, queue, change)
         return Steered(pauses(work).get(queue), work.bounds_of(queue).limits)
+
+    def _group(self, work: Transaction, ref: GroupRef, change: Close | Open) -> Steered:
+        if isinstance(change, Close):
+            work.groups.close(ref.family, ref.key, Closed(change.until, change.reason, change.by))
+        else:
+            work.groups.open(ref.family, ref.key)
+        work.groups.settle(work)
+        (stand,) = decode(
+            work.row("groups_look", encode([(ref.family, ref.key)]))[0], list[groups.Stand | None]
+        )
+        return Steered(closed=None if stand is None else stand.shown(work.now))
 
 
 def _pause(work: Transaction, queue: str, change: Pause | Resume) -> None:

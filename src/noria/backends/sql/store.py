@@ -25,36 +25,35 @@ from noria.backends.contract import (
     Evidence,
     Fence,
     Flow,
+    GroupRef,
     Hint,
-    Limit,
     Mark,
     Member,
     Orders,
     Overdue,
     Page,
     Parts,
-    Pause,
     Point,
     Query,
-    QueueRef,
-    Resume,
     Steered,
+    Steering,
     Stream,
     Swept,
     Tallied,
+    Target,
     Verdict,
     Vitals,
     Want,
     WorkerCard,
 )
 from noria.backends.marks import check as check_marks
-from noria.backends.sql import sessions
+from noria.backends.sql import grouped, sessions
 from noria.backends.sql.ahead import Ahead
 from noria.backends.sql.alter import Alter
 from noria.backends.sql.alter import check as check_change
-from noria.backends.sql.boards import Reader, SqlBoard
+from noria.backends.sql.boards import SqlBoard
 from noria.backends.sql.call import Call
-from noria.backends.sql.desk import Desk, InlineDesk
+from noria.backends.sql.desk import Desk, InlineDesk, Reader
 from noria.backends.sql.engine import Engine
 from noria.backends.sql.find import Find, GroupDead, Tally
 from noria.backends.sql.fleet import Fleet, Tell
@@ -72,6 +71,7 @@ from noria.backends.sql.wires import Wires
 from noria.clock import Clock
 from noria.errors import NoriaError, NotRunning, Unavailable
 from noria.ids import Id, IdSource, SessionId
+from noria.model.groups import GroupLine, ResourceLine
 from noria.model.job import NewJob, Receipt, Record
 from noria.model.outcome import Failure
 from noria.model.settlement import Settlement
@@ -177,7 +177,7 @@ class SqlStore(SqlBoard):
             batch = await self._look(desk, bell, self._engine.take(session, wants, limit, bell.hopeful))
             now = self._clock.monotonic()
             # Suspects that came while it waited: whoever asks may want to invite one.
-            if batch.leases or now >= until or (again and batch.suspects):
+            if batch.leases or now >= until or batch.bound or (again and batch.suspects):
                 return batch
             await bell.heard(now, until)
             again = True
@@ -207,7 +207,7 @@ class SqlStore(SqlBoard):
         swept: Swept = await self._ask(self._engine.sweep(limit))
         return swept
 
-    async def steer(self, target: QueueRef, change: Pause | Resume | Limit) -> Steered:
+    async def steer(self, target: Target, change: Steering) -> Steered:
         steered: Steered = await self._ask(Steer(target, change))
         return steered
 
@@ -288,6 +288,20 @@ class SqlStore(SqlBoard):
         check_change(change, self._settings)
         altered: list[Altered] = await self._ask(Alter(ids, change))
         return altered
+
+    async def group(self, refs: Sequence[GroupRef]) -> list[GroupLine | None]:
+        lines: list[GroupLine | None] = await self._consult(grouped.ReadGroups(refs))
+        return lines
+
+    async def groups(
+        self, family: str | None = None, after: GroupRef | None = None, limit: int = 100
+    ) -> list[GroupLine]:
+        lines: list[GroupLine] = await self._consult(grouped.ListGroups(family, after, limit))
+        return lines
+
+    async def resources(self) -> list[ResourceLine]:
+        lines: list[ResourceLine] = await self._consult(grouped.ListResources())
+        return lines
 
     async def counts(self) -> Counts:
         counts: Counts = await self._consult(Count())

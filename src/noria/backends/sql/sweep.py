@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from noria.backends.contract import Swept
-from noria.backends.sql import board, flow, heirs, marks
+from noria.backends.sql import board, flow, groups, heirs, marks
 from noria.backends.sql.call import Idle
 from noria.backends.sql.passage import expire, give_up, promote
 from noria.backends.sql.prune import prune, prune_over
@@ -35,12 +35,14 @@ class Sweep(Idle):
         if look.untold:
             heirs.pass_on(work, limit)
         swept = (
-            promote(work, decode(look.queues, list[str]), limit) if look.due else 0,
+            (promote(work, decode(look.queues, list[str]), limit) if look.due else 0)
+            + (groups.wake(work, limit) if look.groups else 0),
             _return(work, limit) if look.owing else 0,
             expire(work, limit) if look.lapsed else 0,
             give_up(work, limit) if look.parked else 0,
             _prune(work, look, limit),
         )
+        work.groups.settle(work)
         after = _look(work)
         return Swept(*swept, more=after.any, next_due=after.seconds_to_due(work.now))
 
@@ -62,6 +64,7 @@ class _Look:
     over: int
     next_due: int | None
     queues: str
+    groups: int = 0
 
     @property
     def any(self) -> bool:
@@ -78,6 +81,7 @@ class _Look:
             self.old_flow,
             self.old_marks,
             self.untold,
+            self.groups,
         )
         return any(parts) or self.over > 0
 

@@ -11,6 +11,7 @@ import msgspec
 
 from noria.backends.contract import Channel, Outline
 from noria.backends.sql.bounds import NONE, Bounds, Sizes
+from noria.backends.sql.groups import Groups
 from noria.backends.sql.patterns import Patterns
 from noria.backends.sql.rows import decode, encode
 from noria.backends.sql.settings import Settings
@@ -41,6 +42,7 @@ class Transaction(ABC):
         wake: channels to be hinted after the commit, each with the lane that has work, or None.
         hints: what else is to be sent after the commit.
         ended_parents: jobs that have ended and that others wait for, by id as hex, with their states.
+        groups: what is done to groups; settled at the end of each call.
     """
 
     patterns: ClassVar[Patterns]
@@ -54,6 +56,7 @@ class Transaction(ABC):
         self.wake: dict[Channel, int | None] = {}
         self.hints: list[tuple[Channel, bytes]] = []
         self.ended_parents: dict[str, int] = {}
+        self.groups = Groups()
         self._counts: defaultdict[tuple[str, int], int] = defaultdict(int)
         self._flow: defaultdict[tuple[str, str, Word], int] = defaultdict(int)
         self._bounds: dict[str, Bounds] | None = None

@@ -11,6 +11,7 @@ from noria.backends.contract import Change
 from noria.backends.sql import blobs
 from noria.backends.sql.answers import Answers, changed, done, refused
 from noria.backends.sql.bounds import Bounds
+from noria.backends.sql.passage import line_up
 from noria.backends.sql.rows import Altering, encode, from_bytes, read_extras, write_extras
 from noria.backends.sql.transaction import Transaction
 from noria.backends.units import millis, millis_or_none
@@ -35,12 +36,12 @@ class Stand:
 
     def due_at(self, due: int, now: int) -> Stand:
         """With another time before which it may not run."""
-        if self.state is State.WAITING:
+        if self.row.pending:
             # When it has nobody to wait for any more, it is seen whether that has come.
             return replace(self, due=due)
         if due <= now:
             return replace(self, due=due, state=State.QUEUED)
-        later = State.SCHEDULED if self.state is State.QUEUED else self.state
+        later = State.SCHEDULED if self.state in (State.QUEUED, State.WAITING) else self.state
         return replace(self, due=due, state=later)
 
     def values(self, bounds: Bounds) -> tuple[object, ...]:
@@ -104,9 +105,23 @@ def write(work: Transaction, stands: Sequence[Stand], change: Change) -> None:
     for stand in stands:
         before = State(stand.row.state)
         assert stand.state is before or legal(before, "operator edit", stand.state), "by the table of states"
-        work.moved(stand.row.queue, before, stand.state)
+        if not _bound(work, stand, before):
+            work.moved(stand.row.queue, before, stand.state)
     for queue in {stand.row.queue for stand in stands}:
         work.has_work(queue)
+
+
+def _bound(work: Transaction, stand: Stand, before: State) -> bool:
+    """Find the place of a job that has a group; says whether that was all."""
+    row = stand.row
+    if row.family is None or row.group_key is None:
+        return False
+    if stand.state is State.QUEUED and before is not State.QUEUED:
+        return line_up(work, row, before)
+    if before is State.QUEUED and stand.state is State.SCHEDULED:
+        work.groups.leave(row.family, row.group_key, eligible=True)
+        work.groups.stand_back(row.id)
+    return False
 
 
 def replace_bodies(work: Transaction, ids: Sequence[str], change: Change) -> None:

@@ -9,7 +9,8 @@ from typing import Final
 
 from noria.backends.bells import Haul
 from noria.backends.contract import Batch
-from noria.backends.sql import blobs, lease
+from noria.backends.sql import blobs, groups, lease
+from noria.backends.sql.bound import Apart, Choice, Entries, Front, started
 from noria.backends.sql.bounds import Rooms, capped_among, running_of
 from noria.backends.sql.call import Idle
 from noria.backends.sql.choice import EMPTY, NO_ROOMS, Line, choose, within
@@ -17,6 +18,7 @@ from noria.backends.sql.lease import Taken
 from noria.backends.sql.passage import expire, promote
 from noria.backends.sql.rows import Held, decode, encode
 from noria.backends.sql.settings import LEASE_BYTES
+from noria.backends.sql.tokens import tokens_of
 from noria.backends.sql.transaction import Transaction
 from noria.backends.units import seconds_or_none
 from noria.ids import SessionId
@@ -37,6 +39,12 @@ class Take(lease.Take, Idle):
         look = _look(work, self, 1)
         if look.alive and (look.moving or look.standing):
             return None
+        if look.alive and look.is_bound:
+            choice = _choice(work, self, look, 1)
+            if choice.ids:
+                return None
+            due = look.seconds_to_due(work.now, choice)
+            return Haul(Batch([], due, look.suspicious, choice.bound_left), all=not choice.left)
         return Haul(Batch([], look.seconds_to_due(work.now)), all=True)
 
     def run(self, work: Transaction) -> Taken:
@@ -45,7 +53,10 @@ class Take(lease.Take, Idle):
         if look.alive and look.moving:
             promote(work, sorted({want.queue for want in self.wants}), MAX_BATCH)
             expire(work, MAX_BATCH)
+            groups.wake(work, MAX_BATCH)
             look = _look(work, self, self.limit)
+        if look.alive and look.is_bound:
+            return _take_bound(work, self, look)
         chosen = choose(self.wants, look.lines, self.limit, look.rooms) if look.alive else []
         held = _take(work, self.session, chosen) if chosen else []
         # A suspect may hide others, and a line as long as was asked for may go on.
@@ -59,6 +70,13 @@ class _Look:
     moving: bool
     next_due: int | None
     lines: list[Line]
+    fronts: list[Front]
+    apart: list[Apart]
+
+    @property
+    def is_bound(self) -> bool:
+        return bool(self.fronts or self.apart)
+
     rooms: Rooms
 
     @property
@@ -67,28 +85,35 @@ class _Look:
 
     @property
     def suspicious(self) -> bool:
-        return any(line.suspects for line in self.lines)
+        return any(line.suspects for line in self.lines) or any(job.suspect for job in self.apart)
 
-    def seconds_to_due(self, now: int) -> float | None:
-        return seconds_or_none(None if self.next_due is None else max(0, self.next_due - now))
+    def seconds_to_due(self, now: int, choice: Choice | None = None) -> float | None:
+        """Seconds until time moves something; of bound jobs it depends on what was chosen."""
+        times = (self.next_due, None if choice is None else choice.tokens.next_at())
+        return seconds_or_none(min((max(0, at - now) for at in times if at is not None), default=None))
 
 
 def _look(work: Transaction, call: Take, candidates: int) -> _Look:
     wants = encode([(want.queue, want.lane) for want in call.wants])
-    alive, moving, next_due, paused, bounds, found = work.row(
-        "lease_look", wants, call.session, work.now, candidates
-    )
-    lines = decode(found, list[Line])
+    found = work.row("lease_look", wants, call.session, work.now, candidates)
+    alive, moving, next_due, next_wake, bound, apart, paused, bounds, in_lines = found
+    lines = decode(in_lines, list[Line])
+    fronts = decode(work.row("lease_bound", wants, candidates)[0], list[Front]) if bound else []
+    beside = decode(work.row("lease_apart", wants, call.session, candidates)[0], list[Apart]) if apart else []
+    if next_wake is not None:
+        next_due = next_wake if next_due is None else min(next_due, next_wake)
     if paused != _NONE:
         held_up = decode(paused, set[str])
-        pairs = zip(call.wants, lines, strict=True)
-        lines = [EMPTY if want.queue in held_up else line for want, line in pairs]
+        resting = {place for place, want in enumerate(call.wants) if want.queue in held_up}
+        lines = [EMPTY if place in resting else line for place, line in enumerate(lines)]
+        fronts = [front for front in fronts if front[0] not in resting]
+        beside = [job for job in beside if job.place not in resting]
     rooms: Rooms = NO_ROOMS
     if bounds != _NONE:
         work.know_bounds(bounds)
         rooms = _rooms(work, call)
         lines = within(call.wants, lines, rooms)
-    return _Look(bool(alive), bool(moving), next_due, lines, rooms)
+    return _Look(bool(alive), bool(moving), next_due, lines, fronts, beside, rooms)
 
 
 def _rooms(work: Transaction, call: Take) -> Rooms:
@@ -96,6 +121,32 @@ def _rooms(work: Transaction, call: Take) -> Rooms:
     capped = capped_among(work.bounds, call.wants)
     sizes = work.sizes(capped) if capped else ()
     return {queue: max(0, most - running_of(sizes, queue)) for queue, most in capped.items()}
+
+
+def _choice(work: Transaction, call: Take, look: _Look, limit: int, before: Choice | None = None) -> Choice:
+    """Choose among free and bound jobs. `before`: what the lease took already."""
+    entries = Entries.of(look.lines, look.fronts, look.apart)
+    choice = Choice(limit, tokens_of(work, entries.gates), dict(look.rooms))
+    return choice.choose(call.wants, entries, before)
+
+
+def _take_bound(work: Transaction, call: Take, look: _Look) -> Taken:
+    """Take jobs of which some have groups or needs."""
+    held: list[Held] = []
+    choice: Choice | None = None
+    while True:
+        choice = _choice(work, call, look, call.limit - len(held), choice)
+        got = _take(work, call.session, choice.ids) if choice.ids else []
+        held += got
+        admitted = started(work, choice, got)
+        # In a group that is shared fairly those that were taken make room for the next ones.
+        if not got or not admitted or len(held) >= call.limit:
+            break
+        look = _look(work, call, call.limit - len(held))
+    full = len(held) >= call.limit
+    everything = not (full or admitted or choice.left or look.moving or look.suspicious)
+    due = look.seconds_to_due(work.now, choice)
+    return Taken(held, due, everything, look.suspicious, bound=choice.bound_left or bool(admitted) or full)
 
 
 def _take(work: Transaction, session: SessionId, ids: Sequence[str]) -> list[Held]:

@@ -28,6 +28,7 @@ class Settings(settings.Settings):
     """
 
     spill: ClassVar[int | None] = SPILL
+    groups: ClassVar[bool] = True
 
     path: str
     runtime: Path

@@ -124,6 +124,14 @@ def _to_be_read(work: Transaction) -> int:
     return millis(ERASED_FOR * work.settings.timeout)
 
 
+def _leave(work: Transaction, row: Fenced, end: Settlement) -> None:
+    """Give up the place and the tokens of a job."""
+    work.groups.free(row.gate or "")
+    if row.family is not None and row.group_key is not None:
+        work.groups.leave(row.family, row.group_key)
+    settle.close_group(work, row, end)
+
+
 def _settle_done(
     work: Transaction, session: SessionId, drafts: _Drafts, items: Sequence[Item], verdicts: list[Verdict]
 ) -> None:
@@ -158,6 +166,8 @@ def _keep_all(
     for id, (text, _), (_, end), row in zip(drafts.ids, drafts.values, items, rows, strict=True):
         if row.reply is not None:
             work.tell(row.reply, Outline(id, int(State.SUCCEEDED), end.codec, text))
+        if row.gate is not None:
+            _leave(work, row, end)
 
 
 def _keep_each(
@@ -178,6 +188,8 @@ def _keep_each(
             done.add(id, end, row)
             if row.awaited:
                 work.ended_parents[id] = State.SUCCEEDED
+            if row.gate is not None:
+                _leave(work, row, end)
             verdicts[index] = Verdict.OK
         elif row.fence == ENDED or id in seen:
             verdicts[index] = Verdict.ALREADY

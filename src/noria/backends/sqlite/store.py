@@ -34,7 +34,9 @@ class SqliteStore(SqlStore):
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(
-            durability=_DURABILITY[self._settings.synchronous], max_body=self._settings.max_body
+            groups=True,
+            durability=_DURABILITY[self._settings.synchronous],
+            max_body=self._settings.max_body,
         )
 
     def sibling(self, ids: IdSource) -> SqliteStore:

@@ -41,13 +41,14 @@ class Transaction(transaction.Transaction):
         """
         if drafts.large:
             drafts.give_keys(blobs.keys(self))
+        push = "push_bound" if drafts.bound else "push"
         try:
-            self.run("push", drafts.as_json(), self.now)
+            self.run(push, drafts.as_json(), self.now)
         except apsw.ConstraintError:
             stand_back(self, drafts)
             if drafts.large:
                 # What stood back may have taken keys, and given bodies to others.
                 drafts.give_keys(blobs.keys(self))
-            self.run("push", drafts.as_json(), self.now)
+            self.run(push, drafts.as_json(), self.now)
         blobs.store(self, drafts.bodies())
         conclude(self, drafts)

@@ -81,3 +81,57 @@ CREATE TABLE ended_parents (
     parent BLOB PRIMARY KEY NOT NULL,
     state INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- ---- Groups and resources
+
+-- The group of a job; its order in there; and whether it has one of the places: it is eligible, it runs, or it is to be
+-- tried again and holds up those behind it.
+ALTER TABLE jobs ADD COLUMN family TEXT;
+ALTER TABLE jobs ADD COLUMN group_key TEXT;
+ALTER TABLE jobs ADD COLUMN turn INTEGER;
+ALTER TABLE jobs ADD COLUMN placed INTEGER NOT NULL DEFAULT 0;
+-- The resources of which it needs a token each, in order of their names, with spaces between; '' for a job that has a
+-- group alone, null for a free one.
+ALTER TABLE jobs ADD COLUMN gate TEXT;
+
+-- Jobs that wait in line have state 4 as well, and wait for nobody. Bound ones stand apart from the free, in lines of those that need the same.
+DROP INDEX ready;
+CREATE INDEX ready ON jobs (queue, lane, rank, id) WHERE state = 2 AND crashes < 2 AND gate IS NULL;
+CREATE INDEX bound ON jobs (queue, lane, gate, rank, id) WHERE state = 2 AND crashes < 2 AND gate IS NOT NULL;
+CREATE INDEX bound_apart ON jobs (queue, lane, rank, id)
+WHERE gate IS NOT NULL AND ((state = 2 AND crashes >= 2) OR state = 7);
+CREATE INDEX bound_running ON jobs (gate, id) WHERE state = 3 AND gate > '';
+CREATE INDEX waiting ON jobs (family, group_key, turn, id) WHERE state = 4 AND pending = 0;
+CREATE INDEX placed ON jobs (family, group_key, id) WHERE placed = 1 AND state < 10;
+
+-- The rules of families, as JSON.
+CREATE TABLE families (
+    family TEXT PRIMARY KEY NOT NULL,
+    rule TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Groups in use. One that has no place taken, is not closed and owes its rate nothing has no row.
+CREATE TABLE groups (
+    family TEXT NOT NULL,
+    group_key TEXT NOT NULL,
+    -- Places that are taken; and how many of them by jobs that are eligible, counted only where that matters.
+    taken INTEGER NOT NULL,
+    ready INTEGER NOT NULL,
+    -- When the last start would have been in an even flow.
+    tat REAL NOT NULL,
+    closed INTEGER,
+    reason TEXT NOT NULL,
+    by TEXT NOT NULL,
+    -- When time alone changes something.
+    wake INTEGER,
+    PRIMARY KEY (family, group_key)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX groups_waking ON groups (wake) WHERE wake IS NOT NULL;
+
+-- How many tokens are taken is counted by the jobs that run.
+CREATE TABLE resources (
+    name TEXT PRIMARY KEY NOT NULL,
+    need TEXT NOT NULL,
+    tat REAL NOT NULL
+) STRICT, WITHOUT ROWID;

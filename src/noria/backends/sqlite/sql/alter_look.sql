@@ -15,7 +15,8 @@ SELECT json_group_array(CASE
         j.dead, j.session, j.starts, j.priority, j.due, j.expires, j.deadline,
         j.spent + j.crashes + j.snoozes > 0, j.reply,
         CASE WHEN j.spent + j.crashes + j.releases + j.snoozes = 0 THEN j.change END, j.extras,
-        m.asks IS NOT NULL AND m.starts = j.starts AND m.session = j.session, j.awaited
+        m.asks IS NOT NULL AND m.starts = j.starts AND m.session = j.session, j.awaited,
+        j.family, j.group_key, j.placed AND +j.state < 10, j.pending
     )
 END)
 FROM jsonb_each(?1) AS e LEFT JOIN jobs AS j ON j.id = unhex(e.value) LEFT JOIN marks AS m ON m.id = j.id

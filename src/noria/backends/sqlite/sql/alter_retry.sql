@@ -5,7 +5,7 @@
 -- Locks: the write transaction it runs in.
 -- Safe to repeat: yes; a job that has not ended is left alone.
 UPDATE jobs
-SET state = ?2, rank = e.value ->> 1, due = ?3, attempts = coalesce(?4, attempts), change = ?5, dead = 0,
+SET state = ?2, rank = e.value ->> 1, turn = e.value ->> 1, placed = 0, due = ?3, attempts = coalesce(?4, attempts), change = ?5, dead = 0,
     cancelling = 0, spent = 0, crashes = 0, releases = 0, snoozes = 0, expires = NULL, deadline = NULL, lapse = e.value ->> 2,
     finished = NULL, prune_at = NULL, failure = NULL, fingerprint = NULL, pending = 0, result = NULL, result_codec = NULL,
     version = version + 1

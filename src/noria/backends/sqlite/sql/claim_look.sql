@@ -7,6 +7,7 @@ SELECT json_group_array(json_array(
     j.codec,
     CASE typeof(j.body) WHEN 'text' THEN j.body END,
     CASE typeof(j.body) WHEN 'blob' THEN hex(j.body) END,
-    CASE typeof(j.body) WHEN 'integer' THEN j.body END
+    CASE typeof(j.body) WHEN 'integer' THEN j.body END,
+    j.family, j.group_key, j.placed AND +j.state < 10
 ))
 FROM jsonb_each(?1) AS e CROSS JOIN jobs AS j ON j.id = unhex(e.value)

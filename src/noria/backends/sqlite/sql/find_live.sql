@@ -6,7 +6,9 @@
 -- Locks: reads only.
 -- Safe to repeat: yes.
 WITH few AS (
-    SELECT id FROM jobs INDEXED BY ready WHERE ?4 AND state = 2 AND crashes < 2
+    SELECT id FROM jobs INDEXED BY ready WHERE ?4 AND state = 2 AND crashes < 2 AND gate IS NULL
+    UNION ALL
+    SELECT id FROM jobs INDEXED BY bound WHERE ?4 AND state = 2 AND crashes < 2 AND gate IS NOT NULL
     UNION ALL
     SELECT id FROM jobs INDEXED BY suspects WHERE ?4 AND state = 2 AND crashes >= 2
     UNION ALL

@@ -33,6 +33,7 @@ SELECT json_group_array(id) FROM (
             WHEN 'queue' THEN j.queue GLOB t.value ->> 1
             WHEN 'correlation_id' THEN j.extras ->> 'correlation_id' GLOB t.value ->> 1
             WHEN 'fingerprint' THEN j.failure IS NOT NULL AND j.fingerprint GLOB t.value ->> 1
+            WHEN 'group' THEN j.family || '=' || j.group_key GLOB t.value ->> 1
             WHEN 'tag' THEN EXISTS (
                 SELECT 1 FROM json_each(j.extras, '$.tags') AS g WHERE g.value GLOB t.value ->> 1
             )

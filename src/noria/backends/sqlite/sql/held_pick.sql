@@ -6,7 +6,7 @@
 SELECT json_group_array(json_array(
     1, lower(hex(id)), starts, queue, task, reply, CASE WHEN cancelling THEN coalesce(change ->> 'note', '') END,
     spent, attempts, crashes, crash_budget, releases, snoozes, rank, priority, due, expires, deadline, began,
-    awaited
+    awaited, family, group_key, gate
 )) FROM (
     SELECT * FROM jobs INDEXED BY held
     WHERE session = ?1 AND state = 3

@@ -6,8 +6,8 @@ SELECT json_group_array(json_array(hex(id), queue, task, state, reply, CASE
     WHEN deadline <= ?1 THEN 1
     WHEN expires <= ?1 THEN 0
     ELSE 2
-END, awaited)) FROM (
-    SELECT id, queue, task, state, reply, deadline, expires, awaited FROM jobs INDEXED BY lapsing
+END, awaited, family, group_key, placed)) FROM (
+    SELECT id, queue, task, state, reply, deadline, expires, awaited, family, group_key, placed FROM jobs INDEXED BY lapsing
     WHERE lapse IS NOT NULL AND state IN (1, 2, 4, 6, 7) AND lapse <= ?1
     ORDER BY lapse, id LIMIT ?2
 )

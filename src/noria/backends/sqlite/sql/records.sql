@@ -40,7 +40,8 @@ SELECT json_group_array(CASE WHEN j.state < 20 THEN json_array(
         SELECT json_group_array(hex(parent)) FROM (
             SELECT parent FROM awaits INDEXED BY awaits_of WHERE child = j.id ORDER BY parent LIMIT 100
         )
-    ) END
+    ) END,
+    j.family, j.group_key, j.gate
 ) END)
 FROM jsonb_each(?1) AS e
 LEFT JOIN jobs AS j ON j.id = unhex(e.value)

@@ -16,11 +16,17 @@ SELECT
         SELECT json_group_array(CASE
             WHEN j.id IS NULL OR +j.session <> ?2 OR +j.starts <> e.value ->> 1
                 THEN json_array(0, e.value ->> 0, e.value ->> 1)
-            ELSE json_array(
+            WHEN j.gate IS NULL THEN json_array(
                 CASE +j.state WHEN 3 THEN 1 ELSE 2 END, e.value ->> 0, e.value ->> 1, j.queue, j.task, j.reply,
                 CASE WHEN j.cancelling THEN coalesce(j.change ->> 'note', '') END,
                 j.spent, j.attempts, j.crashes, j.crash_budget, j.releases, j.snoozes, j.rank, j.priority, j.due,
                 j.expires, j.deadline, j.began, j.awaited
+            )
+            ELSE json_array(
+                CASE +j.state WHEN 3 THEN 1 ELSE 2 END, e.value ->> 0, e.value ->> 1, j.queue, j.task, j.reply,
+                CASE WHEN j.cancelling THEN coalesce(j.change ->> 'note', '') END,
+                j.spent, j.attempts, j.crashes, j.crash_budget, j.releases, j.snoozes, j.rank, j.priority, j.due,
+                j.expires, j.deadline, j.began, j.awaited, j.family, j.group_key, j.gate
             )
         END)
         FROM jsonb_each(?1) AS e LEFT JOIN jobs AS j ON j.id = unhex(e.value ->> 0)

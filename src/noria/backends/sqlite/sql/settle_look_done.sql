@@ -19,9 +19,13 @@ SELECT
     (
         SELECT json_group_array(CASE
             WHEN j.id IS NULL OR +j.session <> ?2 OR +j.starts <> e.value ->> 1 THEN json_array(0)
-            ELSE json_array(
+            WHEN j.gate IS NULL THEN json_array(
                 CASE +j.state WHEN 3 THEN 1 ELSE 2 END, j.queue, j.task, j.reply, j.keep, typeof(j.body) = 'integer',
                 j.awaited
+            )
+            ELSE json_array(
+                CASE +j.state WHEN 3 THEN 1 ELSE 2 END, j.queue, j.task, j.reply, j.keep, typeof(j.body) = 'integer',
+                j.awaited, j.family, j.group_key, j.gate
             )
         END)
         FROM jsonb_each(?1) AS e LEFT JOIN jobs AS j ON j.id = unhex(e.value ->> 0)

@@ -2,7 +2,8 @@
 -- In: 1 now; 2 parked before this time; 3 sessions ended before this time; 4 how many records may be kept;
 --     5 minutes before this one are to go.
 -- Out: one row (due, lapsed, parked, owing, old, erased, old dead letters, old sessions, old documents, old minutes,
---     old marks, ends that are not told, records over the cap, next_due, JSON of the queues in which something is due).
+--     old marks, ends that are not told, records over the cap, next_due, JSON of the queues in which something is due,
+--     groups).
 -- Locks: reads only.
 -- Safe to repeat: yes.
 WITH waiting AS MATERIALIZED (
@@ -31,5 +32,12 @@ SELECT
     max(0, (
         SELECT coalesce(sum(CASE state WHEN -1 THEN -n ELSE n END), 0) FROM counts WHERE state >= 10 OR state = -1
     ) - ?4),
-    (SELECT min(due) FROM waiting),
-    (SELECT json_group_array(queue) FROM waiting WHERE due <= ?1)
+    (
+        SELECT min(at) FROM (
+            SELECT min(due) AS at FROM waiting
+            UNION ALL
+            SELECT min(wake) FROM groups INDEXED BY groups_waking WHERE wake IS NOT NULL
+        )
+    ),
+    (SELECT json_group_array(queue) FROM waiting WHERE due <= ?1),
+    EXISTS (SELECT 1 FROM groups INDEXED BY groups_waking WHERE wake IS NOT NULL AND wake <= ?1)
