@@ -38,7 +38,7 @@ ALTER TABLE noria.held ADD COLUMN colour text;
 ALTER TABLE noria.kept ADD COLUMN colour text;
 ALTER TABLE noria.due ADD COLUMN colour text;
 ALTER TABLE noria.board ADD COLUMN colour text;
-CREATE TABLE noria.groups (name text PRIMARY KEY)
+CREATE TABLE noria.colours (name text PRIMARY KEY)
 """
 TAKES_AWAY = """-- Changes what older programs use.
 -- Runs from: {}

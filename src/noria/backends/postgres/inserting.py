@@ -49,7 +49,8 @@ def _push(work: Transaction, drafts: Drafts, portion: Sequence[int], regarded: b
         if len(rows) == len(drafts.rows)
         else encode([row for row in rows if row is not None])
     )
-    found = work.row("push", text, drafts.now, regarded)[0]
+    name = "push_bound" if drafts.bound else "push"
+    found = work.row(name, text, drafts.now, regarded)[0]
     if found is None:
         return None
     # A caller's own driver has read the JSON already, if it is told to.

@@ -9,8 +9,10 @@ from typing import Any
 
 from noria.backends.bells import Haul
 from noria.backends.postgres import transaction as postgres
+from noria.backends.postgres.bound import Fronts, choose_bound, take_bound
 from noria.backends.postgres.marks import FRONT
-from noria.backends.sql import lease
+from noria.backends.sql import groups, lease
+from noria.backends.sql.bound import Choice, started
 from noria.backends.sql.bounds import NONE, Rooms, capped_among, running_of
 from noria.backends.sql.choice import EMPTY, NO_ROOMS, Line, choose, within
 from noria.backends.sql.lease import Taken
@@ -37,12 +39,17 @@ class Take(lease.Take):
         if look.alive and look.moving:
             promote(work, sorted({want.queue for want in self.wants}), MAX_BATCH)
             expire(work, MAX_BATCH)
+            groups.wake(work, MAX_BATCH)
+            work.groups.settle(work)
             ahead, look = None, _look(work, self, sizes)
         rooms = _rooms(work, self, look)
         _bound(look, self, rooms)
         if look.alive and _could_share(self, look, sizes):
             look = _look(work, self, [self.limit] * len(sizes), ahead=ahead is not None)
             _bound(look, self, rooms)
+        if look.alive and look.is_bound:
+            taken = self._take_bound(work, look, sizes, dict(rooms))
+            return lambda: taken
         chosen = choose(self.wants, look.lines, self.limit, rooms) if look.alive else []
         if not chosen:
             return lambda: self._taken(look, sizes, work.now, [])
@@ -53,6 +60,32 @@ class Take(lease.Take):
     def finish(self, raw: Any) -> Haul:
         """What was taken, once that is known."""
         return lease.Take.finish(self, raw())
+
+    def _take_bound(
+        self, work: postgres.Transaction, look: _Look, sizes: Sequence[int], rooms: dict[str, int]
+    ) -> Taken:
+        """Take jobs of which some have groups or needs."""
+        held: list[Held] = []
+        choice: Choice | None = None
+        contended = look.contended
+        while True:
+            fronts = _fronts(work, self, look)
+            choice = choose_bound(work, self, look.lines, fronts, rooms, self.limit - len(held), choice)
+            got = take_bound(work, self.session, choice.ids)
+            held += got
+            contended |= fronts.contended or len(got) < len(choice.ids)
+            admitted = started(work, choice, got)
+            # In a group that is shared fairly those that were taken make room for the next ones.
+            if not got or not admitted or len(held) >= self.limit:
+                break
+            sizes = [self.limit] * len(sizes)
+            look = _look(work, self, sizes)
+        full, suspects = len(held) >= self.limit, look.suspicious or fronts.suspicious
+        everything = not (full or admitted or choice.left or look.moving or suspects or contended)
+        everything &= not look.full(sizes)
+        due = look.seconds_to_due(work.now, choice)
+        bound = choice.bound_left or bool(admitted) or full
+        return Taken(held, due, everything, suspects, contended, bound)
 
     def _taken(self, look: _Look, sizes: Sequence[int], now: int, held: list[Held]) -> Taken:
         # Some may be left out because their time is over, or somebody is just changing them.
@@ -70,6 +103,13 @@ class _Look:
     lines: list[Line]
     contended: bool
     bounds: str | bytes
+    bound: bool
+    apart: bool
+    paused: set[str]
+
+    @property
+    def is_bound(self) -> bool:
+        return self.bound or self.apart
 
     @property
     def standing(self) -> int:
@@ -86,8 +126,10 @@ class _Look:
             for line, size in zip(self.lines, sizes, strict=True)
         )
 
-    def seconds_to_due(self, now: int) -> float | None:
-        return seconds_or_none(None if self.next_due is None else max(0, self.next_due - now))
+    def seconds_to_due(self, now: int, choice: Choice | None = None) -> float | None:
+        """Seconds until time moves something; of bound jobs it depends on what was chosen."""
+        times = (self.next_due, None if choice is None else choice.tokens.next_at())
+        return seconds_or_none(min((max(0, at - now) for at in times if at is not None), default=None))
 
 
 def _look_from_marks(work: postgres.Transaction, call: Take, sizes: Sequence[int]) -> _Look | None:
@@ -111,9 +153,11 @@ def _look(work: postgres.Transaction, call: Take, sizes: Sequence[int], *, ahead
     marks, places = work.marks, [(want.queue, want.lane) for want in call.wants]
     starts = [marks.of(place) if ahead else FRONT for place in places]
     wants = encode([(*place, size, start) for place, size, start in zip(places, sizes, starts, strict=True)])
-    alive, moving, next_due, paused, bounds, found, contended = work.row(
+    alive, moving, next_due, next_wake, bound, apart, paused, bounds, found, contended = work.row(
         "lease_look", wants, call.session, work.now
     )
+    if next_wake is not None:
+        next_due = next_wake if next_due is None else min(next_due, next_wake)
     held_up = decode(paused, set[str])
     lines = decode(found, list[Line])
     for place, line in zip(places, lines, strict=True):
@@ -121,7 +165,16 @@ def _look(work: postgres.Transaction, call: Take, sizes: Sequence[int], *, ahead
     if held_up:
         pairs = zip(call.wants, lines, strict=True)
         lines = [EMPTY if want.queue in held_up else line for want, line in pairs]
-    return _Look(bool(alive), bool(moving), next_due, lines, bool(contended) and not held_up, bounds)
+    contended = bool(contended) and not held_up
+    return _Look(
+        bool(alive), bool(moving), next_due, lines, contended, bounds, bool(bound), bool(apart), held_up
+    )
+
+
+def _fronts(work: postgres.Transaction, call: Take, look: _Look) -> Fronts:
+    """The bound jobs that a lease could have."""
+    resting = {place for place, want in enumerate(call.wants) if want.queue in look.paused}
+    return Fronts.of(work, call, resting, bound=look.bound, apart=look.apart)
 
 
 def _rooms(work: postgres.Transaction, call: Take, look: _Look) -> Rooms:

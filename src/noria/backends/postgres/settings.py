@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import ClassVar, Final
 
 from noria.backends.sql import settings
 
@@ -22,6 +22,8 @@ class Settings(settings.Settings):
         namespace: the schema of this application's tables.
         wall: the time, in place of the server's; for tests.
     """
+
+    groups: ClassVar[bool] = True
 
     conninfo: str = field(repr=False)
     shown: str

@@ -9,7 +9,7 @@ from noria.backends.contract import Outline, Verdict
 from noria.backends.sql import settle
 from noria.backends.sql.outlines import tells
 from noria.backends.sql.prune import prune_within
-from noria.backends.sql.rows import ENDED, decode, encode, from_bytes
+from noria.backends.sql.rows import ENDED, HELD, Fenced, decode, encode, from_bytes
 from noria.backends.sql.settings import BLOB_CHUNK, ERASED_FOR
 from noria.backends.sql.settle import Item
 from noria.backends.sql.transaction import ERASED, Transaction
@@ -17,6 +17,9 @@ from noria.backends.units import millis
 from noria.ids import Id
 from noria.model.settlement import Settlement
 from noria.model.state import State
+
+Bound = tuple[int, str | None, str | None, str]
+"""A success of a job with a group or needs: its place from 1, its family, key and gate."""
 
 
 @dataclass(slots=True)
@@ -43,7 +46,7 @@ class Settle(settle.Settle):
         settings = work.settings
         rows, outlines = zip(*(_row(end) for _, end in items), strict=True)
         keep, trace = millis(settings.keep_succeeded), millis(ERASED_FOR * settings.timeout)
-        homes, replies, misses, parents, kept, stale, bounds = work.row(
+        homes, replies, misses, parents, kept, stale, bounds, bound = work.row(
             "settle_done", encode(rows), self.session, work.now, keep, trace
         )
         work.know_bounds(bounds)
@@ -58,6 +61,8 @@ class Settle(settle.Settle):
             work.tell(reply, outlines[place - 1])
         for place in decode(parents, list[int]):
             work.ended_parents[items[place - 1][1].id.hex()] = State.SUCCEEDED
+        if bound is not None:
+            _leave(work, items, decode(bound, list[Bound]))
         for queue, task, erased, n in decode(homes, list[tuple[str, str, int, int]]):
             work.moved(queue, State.RUNNING, ERASED if erased else State.SUCCEEDED, n)
             work.happened(queue, task, "succeeded", n)
@@ -67,6 +72,19 @@ class Settle(settle.Settle):
                 kept += n
         over = kept - settings.keep_succeeded_at_most
         prune_within(work, 2 * len(items), over=over, stale=bool(stale))
+
+
+def _leave(work: Transaction, items: Sequence[Item], bound: Sequence[Bound]) -> None:
+    """Give up the places and the tokens of jobs that succeeded."""
+    ended = []
+    for place, family, key, gate in bound:
+        _, end = items[place - 1]
+        ended.append((end.id.hex(), family, key, gate))
+        work.groups.free(gate)
+        if family is not None and key is not None:
+            work.groups.leave(family, key)
+            settle.close_group(work, Fenced(HELD, family=family, group_key=key), end)
+    work.run("bound_ended", encode(ended))
 
 
 def _row(end: Settlement) -> tuple[tuple[object, ...], Outline]:

@@ -57,7 +57,9 @@ class PostgresStore(SqlStore):
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(transactional=True, durability=_DURABILITY, max_body=self._settings.max_body)
+        return Capabilities(
+            transactional=True, groups=True, durability=_DURABILITY, max_body=self._settings.max_body
+        )
 
     async def push_within(self, conn: object, jobs: Sequence[NewJob]) -> list[Receipt]:
         return await push_within(conn, jobs, self._settings)

@@ -32,6 +32,8 @@ _BEFORE: Final = {
     "claim_change": "unplace",
     "drop_jobs": "unplace",
     "finish": "unplace",
+    "groups_leave": "unplace",
+    "groups_look": "groups_lock",
     "session_end": "session_lock",
 }
 _AFTER: Final = {
@@ -43,6 +45,7 @@ _AFTER: Final = {
     "claim_change": "place",
     "await_write": "place",
     "finish": "place",
+    "groups_leave": "place",
     "push_traces": "place",
     "settle": "place",
 }

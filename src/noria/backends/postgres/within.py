@@ -103,6 +103,7 @@ def _push(execute: Execute, jobs: Sequence[NewJob], settings: Settings) -> list[
         (receipts,) = pushes.run(work)
         if work.ended_parents:
             heirs.pass_on(work, MAX_BATCH)
+        work.groups.postpone(work, jobs)
         work.write_counts()
         if rows := pack(settings.namespace, SENDER, notes_of(work)):
             work.run("notify_within", rows)

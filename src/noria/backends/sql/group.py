@@ -42,17 +42,18 @@ class Group:
             call.prepare(settings, now)
 
     def run(self, work: Transaction) -> list[Any]:
-        """Run all of them; returns what each `finish` is to get."""
-        return [self._run(call, work) for call in self.calls]
+        """Run all of them; returns what each `finish` is to get.
 
-    @staticmethod
-    def _run(call: Call, work: Transaction) -> Any:
-        raw = call.run(work)
-        # Before the groups are settled: a job that waits no more may come in line.
-        if work.ended_parents:
-            heirs.pass_on(work, MAX_BATCH)
-        work.groups.settle(work)
-        return raw
+        What they did to groups is settled once, before the leases, which are settled one by one.
+        """
+        raws = []
+        for call in self.calls:
+            if isinstance(call, Take):
+                _hand_over(work)
+            raws.append(call.run(work))
+            work.groups.put_back(work)
+        _hand_over(work)
+        return raws
 
     def spread(self, replies: Sequence[Any]) -> dict[int, Any]:
         """The replies of what was run, as replies of what was given."""
@@ -63,3 +64,10 @@ class Group:
             else:
                 spread.update(dict.fromkeys(places, reply))
         return spread
+
+
+def _hand_over(work: Transaction) -> None:
+    """Tell those who waited for jobs that have ended, then hand over places: some of them may come in line."""
+    if work.ended_parents:
+        heirs.pass_on(work, MAX_BATCH)
+    work.groups.settle(work)

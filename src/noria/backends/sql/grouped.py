@@ -34,7 +34,7 @@ class ReadGroups(Call):
 
     def run(self, work: Transaction) -> list[GroupLine | None]:
         """How groups stand."""
-        return _lines(work, [(ref.family, ref.key) for ref in self.refs])
+        return lines(work, [(ref.family, ref.key) for ref in self.refs])
 
 
 @dataclass(slots=True)
@@ -55,7 +55,7 @@ class ListGroups(Call):
         after = ("", "") if self.after is None else (self.after.family, self.after.key)
         limit = max(1, min(self.limit, MAX_BATCH))
         keys = decode(work.row("groups_list", self.family, *after, limit)[0], list[Key])
-        return [line for line in _lines(work, keys) if line is not None]
+        return [line for line in lines(work, keys) if line is not None]
 
 
 @dataclass(slots=True)
@@ -82,7 +82,8 @@ class ListResources(Call):
         return lines
 
 
-def _lines(work: Transaction, keys: Sequence[Key]) -> list[GroupLine | None]:
+def lines(work: Transaction, keys: Sequence[Key]) -> list[GroupLine | None]:
+    """How groups stand; None for one that is not in use."""
     if not keys or not work.settings.groups:
         return [None] * len(keys)
     Found = tuple[Stand | None, list[str], int]

@@ -17,6 +17,7 @@ from msgspec import Struct
 from noria.backends.sql.rows import decode, encode
 from noria.backends.units import millis_or_none, seconds_or_none
 from noria.model.groups import Closed, GroupRef, Need, Rule
+from noria.model.job import NewJob
 from noria.model.limits import MAX_BATCH
 from noria.model.state import State
 
@@ -55,7 +56,7 @@ class Stand(Struct, array_like=True, gc=False):
 
 
 class Heir(Struct, array_like=True, gc=False):
-    """A row of `groups_next.sql`."""
+    """A row of `groups_next.sql`. One without an id: somebody else is changing the next one, whom nobody goes past."""
 
     place: int
     id: str
@@ -83,8 +84,12 @@ class _Deed:
 
 @dataclass(slots=True)
 class Groups:
-    """What a transaction has done to groups and resources, until it is `settle`d."""
+    """What a transaction has done to groups and resources, until it is `settle`d.
 
+    `rules` are those of families that it has read; None for one that nobody has declared.
+    """
+
+    rules: dict[str, Rule | None] = field(default_factory=dict)
     _deeds: defaultdict[Key, _Deed] = field(default_factory=lambda: defaultdict(_Deed))
     _leaving: list[str] = field(default_factory=list)
     _freed: bool = False
@@ -122,11 +127,18 @@ class Groups:
         """A job that needed these resources runs no more."""
         self._freed |= bool(gate)
 
-    def settle(self, work: Transaction) -> int:
-        """Hand places over, and write how all groups stand then; says how many jobs got a place."""
+    def put_back(self, work: Transaction) -> None:
+        """Change the rows of those that keep no place, so that whoever looks at them next finds them in line."""
         if self._leaving:
             leaving, self._leaving = self._leaving, []
             work.run("groups_leave", encode(leaving))
+
+    def settle(self, work: Transaction) -> int:
+        """Hand places over, and write how all groups stand then; says how many jobs got a place.
+
+        Once for as much as possible: each time the groups are locked, and only those of one time are so in order.
+        """
+        self.put_back(work)
         admitted = 0
         if self._deeds:
             deeds, self._deeds = self._deeds, defaultdict(_Deed)
@@ -137,17 +149,33 @@ class Groups:
                 work.has_work(queue)
         return admitted
 
+    def postpone(self, work: Transaction, jobs: Iterable[NewJob]) -> None:
+        """Leave it to whoever looks next to hand places over: a caller's own transaction may last, and must lock none.
+
+        Args:
+            jobs: those that came.
+        """
+        deeds, self._deeds = self._deeds, defaultdict(_Deed)
+        first: dict[Key, NewJob] = {}
+        for job in jobs:
+            if job.group is not None and (key := (job.group.ref.family, job.group.ref.key)) in deeds:
+                first.setdefault(key, job)
+                work.has_work(job.queue)
+        if first:
+            work.run("groups_coming", encode([(job.id.hex(), *key) for key, job in first.items()]))
+
 
 # ---- families and resources
 
 
 def rules_of(work: Transaction, families: Iterable[str]) -> dict[str, Rule]:
     """The rules of families; of one that nobody has declared there is none."""
-    asked = encode(sorted(set(families)))
-    return {
-        family: decode(rule, Rule)
-        for family, rule in decode(work.row("families_read", asked)[0], list[tuple[str, str]])
-    }
+    known, asked = work.groups.rules, set(families)
+    if new := asked - known.keys():
+        found = decode(work.row("families_read", encode(sorted(new)))[0], list[tuple[str, str]])
+        known.update(dict.fromkeys(new))
+        known.update({family: decode(rule, Rule) for family, rule in found})
+    return {family: rule for family in asked if (rule := known[family]) is not None}
 
 
 def declare(work: Transaction, rules: Mapping[str, Rule]) -> None:
@@ -157,6 +185,7 @@ def declare(work: Transaction, rules: Mapping[str, Rule]) -> None:
     if new:
         work.run("families_write", encode([(family, encode(rule)) for family, rule in new.items()]))
         work.run("groups_stir", encode(list(new)), work.now)
+        work.groups.rules.update(new)
 
 
 def supply(work: Transaction, needs: Mapping[str, Need]) -> None:
@@ -174,11 +203,10 @@ def supply(work: Transaction, needs: Mapping[str, Need]) -> None:
 
 
 def wake(work: Transaction, limit: int) -> int:
-    """Look at groups in which time alone has changed something; says how many."""
+    """Have groups looked at in which time alone has changed something; says how many."""
     woken = decode(work.row("groups_woken", work.now, limit)[0], list[Key])
     for key in woken:
         work.groups.come(*key)
-    work.groups.settle(work)
     return len(woken)
 
 
@@ -187,7 +215,10 @@ def wake(work: Transaction, limit: int) -> int:
 
 @dataclass(slots=True)
 class _Group:
-    """A group that is being looked at: as its row says, and as it stands by now."""
+    """A group that is being looked at: as its row says, and as it stands by now.
+
+    `barred`: somebody else is just changing the job that comes next.
+    """
 
     key: Key
     rule: Rule
@@ -195,6 +226,7 @@ class _Group:
     stand: Stand
     asked: int = 0
     more: bool = True
+    barred: bool = False
 
     @property
     def tracked(self) -> bool:
@@ -230,9 +262,9 @@ class _Group:
                 room = min(room, rule.rate.tokens(stand.tat, now) - stand.ready)
         return max(0, room)
 
-    def admit(self, n: int) -> None:
+    def admit(self, n: int, *, barred: bool) -> None:
         """So many got a place."""
-        self.more = n == self.asked
+        self.more, self.barred = n == self.asked, barred
         self.stand.taken += n
         self.stand.ready += n if self.tracked else 0
 
@@ -244,7 +276,7 @@ class _Group:
         stand, rate = self.stand, self.rule.rate
         if stand.is_closed(now):
             return stand.closed if stand.closed != FOREVER else None
-        if self.more and self.asked >= MAX_BATCH:
+        if self.barred or (self.more and self.asked >= MAX_BATCH):
             return now
         if self.more and rate is not None and stand.ready < rate.burst:
             at = rate.when(stand.tat, stand.ready + 1)
@@ -261,13 +293,13 @@ class _Group:
 
 def _settle(work: Transaction, deeds: Mapping[Key, _Deed]) -> int:
     rules = rules_of(work, (family for family, _ in deeds))
-    closing = sorted(key for key, deed in deeds.items() if deed.close is not None)
-    if closing:
-        _pull_back(work, closing, deeds)
     keys = sorted(key for key, deed in deeds.items() if deed.matters(rules.get(key[0], _ANY), key[1]))
     if not keys:
         return 0
     rows = decode(work.row("groups_look", encode(keys))[0], list[Stand | None])
+    closing = [key for key in keys if deeds[key].close is not None]
+    if closing:
+        _pull_back(work, closing, deeds)
     groups = []
     for key, row in zip(keys, rows, strict=True):
         stand = (
@@ -299,10 +331,12 @@ def _admit(work: Transaction, groups: Sequence[_Group]) -> int:
     if not groups:
         return 0
     asked = encode([(*group.key, group.asked) for group in groups])
-    heirs = decode(work.row("groups_next", asked)[0], list[Heir])
+    told = decode(work.row("groups_next", asked)[0], list[Heir])
+    heirs = [heir for heir in told if heir.id]
+    barred = {heir.place for heir in told if not heir.id}
     got = Counter(heir.place for heir in heirs)
     for place, group in enumerate(groups):
-        group.admit(got[place])
+        group.admit(got[place], barred=place in barred)
     if not heirs:
         return 0
     fair = [group.rule.fair for group in groups]

@@ -29,6 +29,8 @@ def promote(work: Transaction, queues: Sequence[str], limit: int) -> int:
             if not line_up(work, job, job.state):
                 work.moved(job.queue, job.state, State.QUEUED)
                 work.has_work(job.queue)
+        # What is over its time may expire next, and is to be found in line.
+        work.groups.put_back(work)
     return len(picked)
 
 

@@ -23,10 +23,10 @@ from noria.backends.contract import (
     Steering,
     Target,
 )
-from noria.backends.sql import groups
+from noria.backends.sql import grouped, groups
 from noria.backends.sql.bounds import columns_of
 from noria.backends.sql.call import Call
-from noria.backends.sql.rows import decode, encode
+from noria.backends.sql.rows import decode
 from noria.backends.sql.transaction import Transaction
 from noria.backends.units import millis_or_none, seconds_or_none
 from noria.errors import InvalidInput
@@ -71,10 +71,8 @@ class Steer(Call):
         else:
             work.groups.open(ref.family, ref.key)
         work.groups.settle(work)
-        (stand,) = decode(
-            work.row("groups_look", encode([(ref.family, ref.key)]))[0], list[groups.Stand | None]
-        )
-        return Steered(closed=None if stand is None else stand.shown(work.now))
+        (line,) = grouped.lines(work, [(ref.family, ref.key)])
+        return Steered(closed=None if line is None else line.closed)
 
 
 def _pause(work: Transaction, queue: str, change: Pause | Resume) -> None:

@@ -54,6 +54,7 @@ class Take(lease.Take, Idle):
             promote(work, sorted({want.queue for want in self.wants}), MAX_BATCH)
             expire(work, MAX_BATCH)
             groups.wake(work, MAX_BATCH)
+            work.groups.settle(work)
             look = _look(work, self, self.limit)
         if look.alive and look.is_bound:
             return _take_bound(work, self, look)

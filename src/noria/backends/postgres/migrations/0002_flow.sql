@@ -81,3 +81,95 @@ CREATE TABLE noria.ended_parents (
     parent uuid PRIMARY KEY,
     state smallint NOT NULL
 );
+
+-- ---- Groups and resources
+
+-- The group of a job; its order in there; and whether it has one of the places: it is eligible, it runs, or it is to be
+-- tried again and holds up those behind it. A state of its own, 4, says that it waits in line. No index mentions these.
+ALTER TABLE noria.jobs ADD COLUMN family text COLLATE "C";
+ALTER TABLE noria.jobs ADD COLUMN group_key text COLLATE "C";
+ALTER TABLE noria.jobs ADD COLUMN turn bigint;
+ALTER TABLE noria.jobs ADD COLUMN placed boolean NOT NULL DEFAULT false;
+-- The resources of which it needs a token each, in order of their names, with spaces between; '' for a job that has a
+-- group alone, null for a free one.
+ALTER TABLE noria.jobs ADD COLUMN gate text COLLATE "C";
+ALTER TABLE noria.parked ADD COLUMN bound boolean NOT NULL DEFAULT false;
+CREATE INDEX parked_bound ON noria.parked (queue, lane) WHERE bound;
+
+-- Jobs that may run and have a group or needs. They stand apart from the free, in lines of those that need the same.
+CREATE TABLE noria.bound (
+    queue text COLLATE "C" NOT NULL,
+    lane smallint NOT NULL,
+    suspect boolean NOT NULL,
+    gate text COLLATE "C" NOT NULL,
+    rank bigint NOT NULL,
+    id uuid NOT NULL,
+    family text COLLATE "C",
+    group_key text COLLATE "C",
+    PRIMARY KEY (queue, lane, suspect, gate, rank, id)
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+
+-- Jobs that wait in line.
+CREATE TABLE noria.waiting (
+    family text COLLATE "C" NOT NULL,
+    group_key text COLLATE "C" NOT NULL,
+    turn bigint NOT NULL,
+    id uuid NOT NULL,
+    PRIMARY KEY (family, group_key, turn, id)
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+
+-- Jobs that have a place of their group.
+CREATE TABLE noria.places (
+    family text COLLATE "C" NOT NULL,
+    group_key text COLLATE "C" NOT NULL,
+    id uuid NOT NULL,
+    PRIMARY KEY (family, group_key, id)
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+
+-- Jobs that run and hold tokens: how many are taken is counted here, so that none is ever lost.
+CREATE TABLE noria.tokens (
+    gate text COLLATE "C" NOT NULL,
+    id uuid NOT NULL,
+    PRIMARY KEY (gate, id)
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+
+-- The rules of families, as JSON.
+CREATE TABLE noria.families (
+    family text COLLATE "C" PRIMARY KEY,
+    rule text NOT NULL
+);
+
+-- Groups in use. One that has no place taken, is not closed and owes its rate nothing has no row.
+-- Rule for locks: whoever hands over places locks the rows of groups, in the order of their names and after the jobs
+-- that it came with; then it takes from the line only jobs that nobody has locked. A lease waits for no group.
+CREATE TABLE noria.groups (
+    family text COLLATE "C" NOT NULL,
+    group_key text COLLATE "C" NOT NULL,
+    -- Places that are taken; and how many of them by jobs that are eligible, counted only where that matters.
+    taken bigint NOT NULL DEFAULT 0,
+    ready bigint NOT NULL DEFAULT 0,
+    -- When the last start would have been in an even flow.
+    tat double precision NOT NULL DEFAULT 0,
+    closed bigint,
+    reason text NOT NULL DEFAULT '',
+    by text NOT NULL DEFAULT '',
+    -- When time alone changes something.
+    wake bigint,
+    PRIMARY KEY (family, group_key)
+) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+
+CREATE INDEX groups_waking ON noria.groups (wake) WHERE wake IS NOT NULL;
+
+-- Groups into which callers have enqueued in transactions of their own, which must not lock what others need: to be
+-- looked at by whoever leases or sweeps next. The id is that of one of the jobs.
+CREATE TABLE noria.coming (
+    id uuid PRIMARY KEY,
+    family text COLLATE "C" NOT NULL,
+    group_key text COLLATE "C" NOT NULL
+);
+
+CREATE TABLE noria.resources (
+    name text COLLATE "C" PRIMARY KEY,
+    need text NOT NULL,
+    tat double precision NOT NULL DEFAULT 0
+) WITH (fillfactor = 60);

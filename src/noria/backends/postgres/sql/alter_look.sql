@@ -6,7 +6,8 @@ WITH asked AS MATERIALIZED (
     SELECT hex, hex::uuid AS id, place FROM jsonb_array_elements_text($1::jsonb) WITH ORDINALITY AS e (hex, place)
 ), found AS MATERIALIZED (
     SELECT j.id, j.state, j.queue, j.task, j.unique_key, j.dead, j.session, j.starts, j.priority, j.due, j.expires,
-        j.deadline, j.hold, j.spent, j.crashes, j.releases, j.snoozes, j.reply, j.change, j.extras, j.awaited
+        j.deadline, j.hold, j.spent, j.crashes, j.releases, j.snoozes, j.reply, j.change, j.extras, j.awaited,
+        j.family, j.group_key, j.placed, j.pending
     FROM (SELECT DISTINCT id FROM asked) AS a JOIN noria.jobs AS j ON j.id = a.id AND j.id = ANY (ARRAY(SELECT id FROM asked))
     ORDER BY j.id
     FOR UPDATE OF j
@@ -23,7 +24,8 @@ SELECT coalesce(json_agg(CASE
         j.dead::integer, j.session, j.starts, j.priority, j.due, j.expires, j.deadline,
         (j.spent + j.crashes + j.snoozes > 0)::integer, j.reply,
         CASE WHEN j.spent + j.crashes + j.releases + j.snoozes = 0 THEN j.change END, j.extras,
-        (m.asks IS NOT NULL AND m.starts = j.starts AND m.session = j.session)::integer, j.awaited::integer
+        (m.asks IS NOT NULL AND m.starts = j.starts AND m.session = j.session)::integer, j.awaited::integer,
+        j.family, j.group_key, (j.placed AND j.state < 10)::integer, j.pending
     )
 END ORDER BY a.place), '[]')
 FROM asked AS a LEFT JOIN found AS j ON j.id = a.id LEFT JOIN noria.marks AS m ON m.id = j.id

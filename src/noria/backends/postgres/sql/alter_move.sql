@@ -4,7 +4,8 @@
 -- Locks: the jobs, as alter_look.sql has before.
 -- Safe to repeat: yes; a job that runs or has ended is left alone.
 UPDATE noria.jobs AS j
-SET queue = $2::text, change = $3::text, rank = (v ->> 1)::bigint, lapse = (v ->> 2)::bigint, version = version + 1
+SET queue = $2::text, change = $3::text, rank = (v ->> 1)::bigint, turn = (v ->> 1)::bigint,
+    lapse = (v ->> 2)::bigint, version = version + 1
 FROM jsonb_array_elements($1::jsonb) AS e (v)
 WHERE j.id = (v ->> 0)::uuid AND j.id = ANY (ARRAY(SELECT (w ->> 0)::uuid FROM jsonb_array_elements($1::jsonb) AS f (w)))
 AND j.state IN (1, 2, 4, 6, 7)

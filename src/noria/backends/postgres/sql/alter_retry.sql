@@ -6,7 +6,7 @@
 -- Locks: the jobs, as alter_look.sql has before.
 -- Safe to repeat: yes; a job that has not ended is left alone.
 UPDATE noria.jobs AS j
-SET state = $2::smallint, rank = (v ->> 1)::bigint, due = $3::bigint, attempts = coalesce($4::bigint, attempts),
+SET state = $2::smallint, rank = (v ->> 1)::bigint, turn = (v ->> 1)::bigint, placed = false, due = $3::bigint, attempts = coalesce($4::bigint, attempts),
     change = $5::text, dead = false, inbox = NULL, spent = 0, crashes = 0, releases = 0, snoozes = 0, expires = NULL,
     deadline = NULL, lapse = (v ->> 2)::bigint, finished = NULL, prune_at = NULL, failure = NULL, fingerprint = NULL, pending = 0,
     result = NULL, result_bytes = NULL, result_codec = NULL, version = version + 1,

@@ -3,7 +3,9 @@
 -- Locks: the jobs, in the order of their ids.
 -- Safe to repeat: yes.
 WITH found AS MATERIALIZED (
-    SELECT id, queue, task, lane, reply, pending, spoiled, extras, priority, due, awaited FROM noria.jobs
+    SELECT id, queue, task, lane, reply, pending, spoiled, extras, priority, due, awaited,
+        family, group_key
+    FROM noria.jobs
     WHERE id = ANY (ARRAY(SELECT e.id::uuid FROM jsonb_array_elements_text($1::jsonb) AS e (id)))
     AND state = 4 AND pending > 0
     ORDER BY id
@@ -11,6 +13,6 @@ WITH found AS MATERIALIZED (
 )
 SELECT coalesce(json_agg(json_build_array(
     noria.hex(id), queue, task, lane, reply, pending, spoiled::integer, noria.peek(extras, 'on'), priority, due,
-    awaited::integer
+    awaited::integer, family, group_key
 )), '[]')
 FROM found

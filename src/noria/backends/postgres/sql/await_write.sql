@@ -9,7 +9,8 @@ WITH given AS MATERIALIZED (
     FROM jsonb_array_elements($1::jsonb) AS e (v)
 )
 UPDATE noria.jobs AS j
-SET state = g.state, pending = g.pending, spoiled = g.spoiled, rank = g.rank, due = g.due,
-    version = version + (g.state <> 4)::integer
+SET state = g.state, pending = g.pending, spoiled = g.spoiled, rank = g.rank,
+    turn = CASE WHEN j.family IS NOT NULL THEN g.rank END, due = g.due,
+    version = version + (g.state <> 4 OR g.pending = 0)::integer
 FROM given AS g
 WHERE j.id = g.id AND j.id = ANY (ARRAY(SELECT id FROM given)) AND j.state = 4

@@ -7,9 +7,17 @@
 SELECT coalesce(json_agg(json_build_array(queue, state, n, CASE WHEN state = 2 AND n > 0 THEN (
     SELECT min(j.due) FROM (VALUES (0, false), (1, false), (2, false), (0, true), (1, true), (2, true)) AS l (lane, suspect)
     CROSS JOIN LATERAL (
-        SELECT r.id FROM noria.ready AS r
-        WHERE r.queue = counts.queue AND r.lane = l.lane AND r.suspect = l.suspect
-        ORDER BY r.rank, r.id LIMIT 100
+        (
+            SELECT r.id FROM noria.ready AS r
+            WHERE r.queue = counts.queue AND r.lane = l.lane AND r.suspect = l.suspect
+            ORDER BY r.rank, r.id LIMIT 100
+        )
+        UNION ALL
+        (
+            SELECT b.id FROM noria.bound AS b
+            WHERE b.queue = counts.queue AND b.lane = l.lane AND b.suspect = l.suspect
+            LIMIT 100
+        )
     ) AS first_ones
     JOIN noria.jobs AS j ON j.id = first_ones.id
 ) END)), '[]')

@@ -23,7 +23,8 @@ SELECT coalesce(json_agg(CASE WHEN j.state < 20 THEN json_build_array(
         SELECT json_agg(noria.hex(parent))::text FROM (
             SELECT parent FROM noria.awaits WHERE child = j.id ORDER BY parent LIMIT 100
         ) AS first_ones
-    ) END
+    ) END,
+    j.family, j.group_key, j.gate
 ) END ORDER BY place), '[]')
 FROM jsonb_array_elements_text($1::jsonb) WITH ORDINALITY AS e (id, place)
 LEFT JOIN noria.jobs AS j ON j.id = e.id::uuid

@@ -9,7 +9,8 @@
 --     misses: JSON [[place from 1, 2 if it was ended before by this session, else 0], …] of those that were not done;
 --     parents: JSON [place from 1, …] of those for which other jobs wait;
 --     kept: how many records of ended jobs there were; stale: whether some of them may go;
---     bounds: as limits.sql.
+--     bounds: as limits.sql;
+--     bound: JSON [[place from 1, family or null, key or null, gate], …] of those that have groups or needs, or null.
 -- Locks: the session, so that its end waits; then the jobs; and, shared, reply channels on which nobody hears.
 -- Safe to repeat: yes; only a start that this session holds is changed.
 WITH alive AS MATERIALIZED (
@@ -43,7 +44,8 @@ WITH alive AS MATERIALIZED (
     FROM alive CROSS JOIN asked AS a
     WHERE j.id = a.id AND j.id = ANY (ARRAY(SELECT id FROM asked))
     AND j.starts = a.starts AND j.session = $2::bigint AND j.state = 3
-    RETURNING a.place, j.id, j.queue, j.task, j.reply, j.prune_at, (j.state = 20)::integer AS erased, j.awaited
+    RETURNING a.place, j.id, j.queue, j.task, j.reply, j.prune_at, (j.state = 20)::integer AS erased, j.awaited,
+        j.family, j.group_key, j.gate
 ), unheld AS (
     DELETE FROM noria.held AS h USING done AS d WHERE h.session = $2::bigint AND h.id = d.id
 ), kept AS (
@@ -64,4 +66,5 @@ SELECT
     (SELECT coalesce(sum(CASE state WHEN -1 THEN -n ELSE n END), 0)::bigint FROM noria.counts
         WHERE state >= 10 OR state = -1) AS kept,
     EXISTS (SELECT 1 FROM noria.kept WHERE kind = 0 AND at <= $3::bigint)::integer AS stale,
-    (SELECT coalesce(json_agg(json_build_array(queue, newest, ageing, max_age, max_length, concurrency)), '[]') FROM noria.limits) AS bounds
+    (SELECT coalesce(json_agg(json_build_array(queue, newest, ageing, max_age, max_length, concurrency)), '[]') FROM noria.limits) AS bounds,
+    (SELECT json_agg(json_build_array(place, family, group_key, gate)) FROM done WHERE gate IS NOT NULL) AS bound

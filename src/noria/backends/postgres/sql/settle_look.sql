@@ -14,7 +14,8 @@ WITH alive AS MATERIALIZED (
     FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS e (v, place)
 ), running AS MATERIALIZED (
     SELECT j.id, j.starts, j.queue, j.task, j.reply, j.inbox, j.change, j.spent, j.attempts, j.crashes, j.crash_budget,
-        j.releases, j.snoozes, j.rank, j.priority, j.due, j.expires, j.deadline, j.began, j.awaited
+        j.releases, j.snoozes, j.rank, j.priority, j.due, j.expires, j.deadline, j.began, j.awaited,
+        j.family, j.group_key, j.gate
     FROM alive CROSS JOIN (SELECT DISTINCT id, starts FROM asked) AS a
     JOIN noria.jobs AS j ON j.id = a.id AND j.id = ANY (ARRAY(SELECT id FROM asked))
     AND j.starts = a.starts AND j.session = $2::bigint AND j.state = 3
@@ -31,7 +32,7 @@ SELECT
             1, a.hex, a.starts, r.queue, r.task, r.reply,
             CASE WHEN r.inbox IS NOT NULL THEN coalesce(noria.peek(r.change, 'note'), '') END,
             r.spent, r.attempts, r.crashes, r.crash_budget, r.releases, r.snoozes, r.rank, r.priority, r.due,
-            r.expires, r.deadline, r.began, r.awaited::integer
+            r.expires, r.deadline, r.began, r.awaited::integer, r.family, r.group_key, r.gate
         )
     END ORDER BY a.place), '[]') AS items
 FROM asked AS a LEFT JOIN running AS r ON r.id = a.id AND r.starts = a.starts

@@ -6,12 +6,20 @@ WITH asked AS MATERIALIZED (
     SELECT (CASE jsonb_typeof(v) WHEN 'array' THEN v ->> 0 ELSE v #>> '{}' END)::uuid AS id
     FROM jsonb_array_elements($1::jsonb) AS e (v)
 ), job AS MATERIALIZED (
-    SELECT j.id, j.state, j.queue, j.task, j.lane, j.rank, j.due, j.crashes >= 2 AS suspect, j.session, j.prune_at, j.dead
+    SELECT j.id, j.state, j.queue, j.task, j.lane, j.rank, j.due, j.crashes >= 2 AS suspect, j.session, j.prune_at, j.dead,
+        j.gate, j.family, j.group_key, j.turn
     FROM asked AS a JOIN noria.jobs AS j ON j.id = a.id AND j.id = ANY (ARRAY(SELECT id FROM asked))
 ), unready AS (
     DELETE FROM noria.ready AS p USING job AS j
-    WHERE j.state = 2 AND p.queue = j.queue AND p.lane = j.lane AND p.suspect = j.suspect AND p.rank = j.rank
-    AND p.id = j.id
+    WHERE j.state = 2 AND j.gate IS NULL AND p.queue = j.queue AND p.lane = j.lane AND p.suspect = j.suspect
+    AND p.rank = j.rank AND p.id = j.id
+), unbound AS (
+    DELETE FROM noria.bound AS p USING job AS j
+    WHERE j.state = 2 AND p.queue = j.queue AND p.lane = j.lane AND p.suspect = j.suspect AND p.gate = j.gate
+    AND p.rank = j.rank AND p.id = j.id
+), unwaiting AS (
+    DELETE FROM noria.waiting AS p USING job AS j
+    WHERE j.state = 4 AND p.family = j.family AND p.group_key = j.group_key AND p.turn = j.turn AND p.id = j.id
 ), undue AS (
     DELETE FROM noria.due AS p USING job AS j
     WHERE j.state IN (1, 6) AND p.queue = j.queue AND p.at = j.due AND p.id = j.id
