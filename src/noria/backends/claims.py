@@ -79,7 +79,9 @@ def _update(job: NewJob, claim: Claim, holder: Holder, now: int) -> Receipt:
         due = min(due, holder.created + millis(claim.at_most))
     if due > now or holder.due > now:  # else it keeps the place that it has
         holder.due = due
-        holder.state = int(State.SCHEDULED if due > now else State.QUEUED)
+        # What waits for other jobs goes on doing so; then it is seen whether its time has come.
+        if holder.state != State.WAITING:
+            holder.state = int(State.SCHEDULED if due > now else State.QUEUED)
     holder.body, holder.codec = job.body, job.codec
     holder.expires, holder.deadline = millis_or_none(job.expires), millis_or_none(job.deadline)
     return Receipt("updated", holder.id, "unique")

@@ -155,6 +155,7 @@ class Groups:
         Args:
             jobs: those that came.
         """
+        self.put_back(work)
         deeds, self._deeds = self._deeds, defaultdict(_Deed)
         first: dict[Key, NewJob] = {}
         for job in jobs:

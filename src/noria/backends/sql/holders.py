@@ -11,8 +11,8 @@ from noria.backends.claims import Holder, replaced_by, trace_of
 from noria.backends.sql import blobs
 from noria.backends.sql.bounds import Bounds
 from noria.backends.sql.drafts import Drafts
-from noria.backends.sql.passage import finish
-from noria.backends.sql.rows import Waiting, decode, encode, from_bytes, to_bytes, to_id
+from noria.backends.sql.passage import finish, line_up
+from noria.backends.sql.rows import Due, Waiting, decode, encode, from_bytes, to_bytes, to_id
 from noria.backends.sql.settings import ERASED_FOR
 from noria.backends.sql.transaction import Transaction
 from noria.backends.units import millis
@@ -43,6 +43,7 @@ class Held(Struct, array_like=True, gc=False):
     family: str | None = None
     group_key: str | None = None
     placed: int = 0
+    pending: int = 0
 
 
 class Holders:
@@ -131,6 +132,9 @@ class Holders:
     def _change(self, holders: Sequence[Holder]) -> None:
         work = self._work
         rows = [self._rows[holder.id] for holder in holders]
+        for holder, row in zip(holders, rows, strict=True):
+            if row.state == State.WAITING and not row.pending and holder.due > work.now:
+                holder.state = int(State.SCHEDULED)  # it was in line
         blobs.drop(work, [row.id for row in rows], bodies=True)
         keys, large, values = blobs.keys(work), [], []
         for holder, row in zip(holders, rows, strict=True):
@@ -142,8 +146,22 @@ class Holders:
         blobs.store(work, large)
         work.run("claim_change", encode(values))
         for holder, row in zip(holders, rows, strict=True):
-            work.moved(row.queue, row.state, holder.state)
+            if not _bound(work, holder, row):
+                work.moved(row.queue, row.state, holder.state)
             work.has_work(row.queue)
+
+
+def _bound(work: Transaction, holder: Holder, row: Held) -> bool:
+    """Find the place of a changed job that has a group; says whether that was all."""
+    if row.family is None or row.group_key is None or holder.state == row.state:
+        return False
+    if holder.state == State.QUEUED:
+        job = Due(row.id, row.queue, row.state, row.family, row.group_key, row.placed)
+        return line_up(work, job, row.state)
+    if row.state == State.QUEUED:
+        work.groups.leave(row.family, row.group_key, eligible=True)
+        work.groups.stand_back(row.id)
+    return False
 
 
 def conclude(work: Transaction, drafts: Drafts) -> None:

@@ -41,6 +41,7 @@ WITH looked AS MATERIALIZED (
                 SELECT 1 FROM json_array_elements_text(coalesce(noria.peek(j.extras, 'tags'), '[]')::json) AS tags (g)
                 WHERE g LIKE v ->> 1
             )
+            WHEN 'group' THEN j.family || '=' || j.group_key LIKE v ->> 1
             WHEN 'worker' THEN s.worker LIKE v ->> 1
             WHEN 'error' THEN
                 concat_ws(' ', noria.peek(j.failure, 'type'), noria.peek(j.failure, 'message')) ILIKE v ->> 1

@@ -8,6 +8,6 @@ SELECT json_group_array(json_array(
     CASE typeof(j.body) WHEN 'text' THEN j.body END,
     CASE typeof(j.body) WHEN 'blob' THEN hex(j.body) END,
     CASE typeof(j.body) WHEN 'integer' THEN j.body END,
-    j.family, j.group_key, j.placed AND +j.state < 10
+    j.family, j.group_key, j.placed AND +j.state < 10, j.pending
 ))
 FROM jsonb_each(?1) AS e CROSS JOIN jobs AS j ON j.id = unhex(e.value)
