@@ -109,7 +109,7 @@ async def test_it_cannot_be_run_before_those_that_it_waits_for(store: Store) -> 
     _, lease = await running(store)
     child = await waits(store, lease.id)
 
-    (told,) = await store.alter([child], Change("run"))
+    (told,) = await store.alter([child], Change(kind="run"))
     assert told.status == "refused"
     assert await state(store, child) is State.WAITING
 
@@ -134,12 +134,14 @@ LAST = Claim(on_conflict="keep_last")
 
 async def test_one_that_is_replaced_gives_up_its_place(store: Store) -> None:
     first = await one(store, group=GROUPED, unique="k", claim=REPLACE)
-    second = await one(store, group=GROUPED, unique="k", claim=REPLACE)
+    second = new(store, group=GROUPED, unique="k", claim=REPLACE)
+    (receipt,) = await store.push([second])
+    assert receipt.status == "replaced"
     session = await worker(store)
 
     assert await state(store, first) is State.CANCELLED
     (lease,) = await take(store, session)
-    assert lease.id == second
+    assert lease.id == second.id
     await settle(store, session, lease)
     assert await line(store) is None
 

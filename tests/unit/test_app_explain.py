@@ -149,7 +149,7 @@ IN_LINE = replace(RECORD, state=State.WAITING, group=LINE.ref)
 
 
 def test_a_job_in_line_says_who_has_the_places_of_its_group() -> None:
-    told = reasons_of(IN_LINE, Scene(counts(worker()), NOW, 1, LINE))
+    told = reasons_of(IN_LINE, Scene(counts(worker()), NOW, 1, group=LINE))
 
     assert [reason.code for reason in told] == ["waiting", "group_full"]
     one, two = "01010101-0101-0101-0101-010101010101", "02020202-0202-0202-0202-020202020202"
@@ -164,14 +164,14 @@ def test_a_job_in_line_says_who_has_the_places_of_its_group() -> None:
 
 def test_a_job_in_line_says_that_its_group_is_closed_or_slow() -> None:
     shut = replace(LINE, taken=0, closed=Closed(NOW + 60, "429", "job x"))
-    told = reasons_of(IN_LINE, Scene(counts(worker()), NOW, 0, shut))
+    told = reasons_of(IN_LINE, Scene(counts(worker()), NOW, 0, group=shut))
     assert [reason.code for reason in told] == ["waiting", "group_closed"]
     assert told[1].text == (
         "its group host=a.example is closed by job x because 429 until 2027-01-15 08:01:00 UTC (in 60 s)"
     )
 
     slow = replace(LINE, rule=Rule(rate=Rate(1, 5.0)), next_at=NOW + 3)
-    told = reasons_of(IN_LINE, Scene(counts(worker()), NOW, 0, slow))
+    told = reasons_of(IN_LINE, Scene(counts(worker()), NOW, 0, group=slow))
     assert [reason.code for reason in told] == ["waiting", "group_rate"]
     assert (
         told[1].text
@@ -184,7 +184,7 @@ def test_a_job_says_what_it_needs_and_cannot_have() -> None:
     often = ResourceLine(need=Need("task:send", rate=Rate(10)), used=0, holders=(), next_at=NOW + 0.1)
     free = ResourceLine(need=Need("screen", 4), used=3, holders=())
 
-    told = reasons_of(RECORD, Scene(counts(worker()), NOW, 0, None, (tunnel, often, free)))
+    told = reasons_of(RECORD, Scene(counts(worker()), NOW, 0, resources=(tunnel, often, free)))
 
     assert [reason.code for reason in told] == ["queued", "resource_used", "resource_rate", "behind"]
     assert told[1].text == "'tunnel' has 4 of 4 in use: job 01010101-0101-0101-0101-010101010101"

@@ -17,7 +17,8 @@ from tests.unit.test_cli_flags import commands
 READS = {
     "jobs list": "", "jobs show": "x", "jobs explain": "x", "dead list": "", "bulk": "retry dead --preview",
     "queues list": "", "workers list": "", "workers show": "x", "stats": "", "keys list": "", "openapi": "",
-    "schema": "x", "questions list": "", "questions show": "x", "schedules list": "", "schedules show": "x",
+    "schema": "x", "questions list": "", "questions show": "x",
+    "groups list": "", "groups resources": "", "schedules list": "", "schedules show": "x",
     "schedules next": "x",
     "doctor": "", "db status": "", "db migrate": "--sql",
 }  # fmt: skip
@@ -27,7 +28,8 @@ WRITES = {
     "dead discard": "--all",
     "bulk": "retry dead", "queues pause": "x", "queues resume": "x",
     "queues limit": "x --max-length 5", "workers quiet": "--all", "workers stop": "--all",
-    "questions answer": "x y", "schedules pause": "x", "schedules resume": "x", "schedules run": "x",
+    "questions answer": "x y", "groups close": "x y", "groups open": "x y",
+    "schedules pause": "x", "schedules resume": "x", "schedules run": "x",
     "schedules delete": "x",
     "schedules backfill": "x --since 2026-01-01T00:00:00Z --until 2026-01-02T00:00:00Z",
     "workers resume": "--all", "keys create": "x --scope admin", "keys revoke": "x", "db migrate": "", "bench": "",

@@ -47,6 +47,7 @@ from noria.backends.contract import (
     WorkerCard,
 )
 from noria.ids import Id, SessionId
+from noria.model.groups import GroupLine, GroupRef, ResourceLine
 from noria.model.job import NewJob, Receipt, Record
 from noria.model.settlement import Settlement
 from noria.testing import telling
@@ -214,6 +215,17 @@ class RecordingBackend:
             told = await self._inner.alter(ids, change)
         self._recorder.note(*(telling.altered(id, change, each) for id, each in zip(ids, told, strict=True)))
         return told
+
+    async def group(self, refs: Sequence[GroupRef]) -> list[GroupLine | None]:
+        return await self._inner.group(refs)
+
+    async def groups(
+        self, family: str | None = None, after: GroupRef | None = None, limit: int = 100
+    ) -> list[GroupLine]:
+        return await self._inner.groups(family, after, limit)
+
+    async def resources(self) -> list[ResourceLine]:
+        return await self._inner.resources()
 
     async def counts(self) -> Counts:
         since = self._recorder.clock.monotonic()

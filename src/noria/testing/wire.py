@@ -47,6 +47,9 @@ CALLS: Final = frozenset(
         "counts",
         "mark",
         "emitted",
+        "group",
+        "groups",
+        "resources",
     }
 )
 _LATER: Final = frozenset({"push", "settle", "renew", "end"})
