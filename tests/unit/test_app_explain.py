@@ -175,7 +175,7 @@ def test_a_job_in_line_says_that_its_group_is_closed_or_slow() -> None:
     assert [reason.code for reason in told] == ["waiting", "group_rate"]
     assert (
         told[1].text
-        == "its group host=a.example starts 1 in 5 s, the next at 2027-01-15 08:00:03 UTC (in 3.0 s)"
+        == "its group host=a.example may start 1 in 5 s, the next at 2027-01-15 08:00:03 UTC (in 3.0 s)"
     )
 
 
@@ -188,7 +188,7 @@ def test_a_job_says_what_it_needs_and_cannot_have() -> None:
 
     assert [reason.code for reason in told] == ["queued", "resource_used", "resource_rate", "behind"]
     assert told[1].text == "'tunnel' has 4 of 4 in use: job 01010101-0101-0101-0101-010101010101"
-    assert told[2].text == "task 'send' starts 10 in 1 s, the next at 2027-01-15 08:00:00 UTC (in 0.1 s)"
+    assert told[2].text == "task 'send' may start 10 in 1 s, the next at 2027-01-15 08:00:00 UTC (in 0.1 s)"
 
 
 def test_a_job_that_waits_for_a_time_names_it() -> None:

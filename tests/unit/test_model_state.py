@@ -81,6 +81,7 @@ def test_a_job_that_waits_for_time_becomes_ready_and_nothing_else_does() -> None
 def test_a_job_in_line_runs_only_once_it_has_a_place() -> None:
     assert {event for (before, event) in MOVES if before is State.WAITING} == {
         "admit",
+        "follow",
         "operator edit",
         "cancel",
         "expire",

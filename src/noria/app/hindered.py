@@ -54,7 +54,7 @@ def slowed(record: Record, scene: Scene) -> Iterator[Reason]:
         return
     rate = group.rule.rate
     at = "" if group.next_at is None else f", the next at {when(group.next_at, scene.now)}"
-    text = f"{_named(group.ref)} starts {rate.times} in {rate.seconds:g} s{at}"
+    text = f"{_named(group.ref)} may start {rate.times} in {rate.seconds:g} s{at}"
     told = {"times": rate.times, "seconds": rate.seconds, "next_at": moment(group.next_at)}
     yield Reason("group_rate", text, {**_fields(group.ref), **told})
 
@@ -71,7 +71,7 @@ def needing(record: Record, scene: Scene) -> Iterator[Reason]:
         if need.rate is not None and line.next_at is not None:
             what = f"task {name[5:]!r}" if name.startswith("task:") else f"{name!r}"
             next_at = when(line.next_at, scene.now)
-            text = f"{what} starts {need.rate.times} in {need.rate.seconds:g} s, the next at {next_at}"
+            text = f"{what} may start {need.rate.times} in {need.rate.seconds:g} s, the next at {next_at}"
             yield Reason("resource_rate", text, {"resource": name, "next_at": moment(line.next_at)})
 
 

@@ -53,8 +53,8 @@ class Fronts:
         fronts = Fronts([(place, gate, jobs) for place, gate, jobs, _ in found], beside, missed)
         if any(want.now for want in call.wants):
             # Without a free slot none of them is taken.
-            fronts._leave_groups(_claim_groups(work, fronts))
-            fronts._leave_resources(_claim_resources(work, fronts))
+            fronts.leave_groups(_claim_groups(work, fronts))
+            fronts.leave_resources(_claim_resources(work, fronts))
         return fronts
 
     @property
@@ -75,7 +75,7 @@ class Fronts:
         gates = {gate for _, gate, _ in self.fronts} | {job.gate for job in self.apart}
         return {name for gate in gates for name in names(gate)}
 
-    def _leave_groups(self, busy: Collection[Key]) -> None:
+    def leave_groups(self, busy: Collection[Key]) -> None:
         if busy:
             self.contended = True
             self.fronts = [
@@ -84,7 +84,7 @@ class Fronts:
             ]
             self.apart = [job for job in self.apart if (job.family, job.key) not in busy]
 
-    def _leave_resources(self, busy: Collection[str]) -> None:
+    def leave_resources(self, busy: Collection[str]) -> None:
         if busy:
             self.contended = True
             self.fronts = [front for front in self.fronts if not set(names(front[1])) & set(busy)]
