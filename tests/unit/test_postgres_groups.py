@@ -104,7 +104,7 @@ async def test_nobody_goes_past_a_job_that_somebody_else_is_changing(
 
     async with conn.transaction():
         await conn.execute(
-            f'SELECT 1 FROM "{schema}".jobs WHERE id = %s FOR UPDATE',  # type: ignore[arg-type]
+            f'SELECT 1 FROM "{schema}".jobs WHERE id = %s FOR UPDATE',  # type: ignore[arg-type]  # the name is ours
             [jobs[1].id.hex()],
         )
         assert await backend.settle(session, [end(lease)]) == [Verdict.OK]
@@ -122,7 +122,7 @@ async def test_a_lease_waits_for_no_resource_that_somebody_else_has_locked(
     session = await backend.open(CARD)
 
     async with conn.transaction():
-        await conn.execute(f'SELECT 1 FROM "{schema}".resources FOR UPDATE')  # type: ignore[arg-type]
+        await conn.execute(f'SELECT 1 FROM "{schema}".resources FOR UPDATE')  # type: ignore[arg-type]  # the name is ours
         assert [lease.id for lease in await take(backend, session)] == [free.id]
 
     assert [lease.id for lease in await take(backend, session)] == [bound.id]
@@ -141,6 +141,6 @@ async def test_no_pointer_is_left_of_jobs_that_have_ended(
 
     for table in ("bound", "waiting", "places", "tokens", "groups", "coming", "held", "ready"):
         found = await (
-            await conn.execute(f'SELECT count(*) FROM "{schema}".{table}')  # type: ignore[arg-type]
+            await conn.execute(f'SELECT count(*) FROM "{schema}".{table}')  # type: ignore[arg-type]  # the name is ours
         ).fetchone()
         assert found == (0,), table

@@ -23,7 +23,7 @@ from noria.cli.quantities import count, read_seconds
 from noria.cli.scheduleview import COLUMNS, Shown, details, row, slots
 from noria.clock import SystemClock, moment
 from noria.errors import InvalidInput
-from noria.front.shapes import Backfilled, Preview, Schedule
+from noria.front.schedule_shapes import Backfilled, Preview, Schedule
 
 _PATH = "/v1/schedules"
 

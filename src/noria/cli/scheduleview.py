@@ -13,7 +13,7 @@ from msgspec import Struct
 from noria.cli.escape import one_line
 from noria.cli.quantities import age, count
 from noria.clock import moment
-from noria.front.shapes import Preview, Resting, Schedule, Slots
+from noria.front.schedule_shapes import Preview, Resting, Schedule, Slots
 
 COLUMNS: Final = ("name", "task", "queue", "next", ">ran", ">skipped", ">missed", "when")
 _LATEST: Final = 10
