@@ -99,7 +99,8 @@ def test_it_imports_neither_uvloop_nor_a_backend() -> None:
     text = (
         "import noria.cli.supervise, sys; "
         "bad = [m for m in sys.modules if m.split('.')[0] in ('uvloop', 'apsw', 'sqlite3') "
-        "or m.startswith('noria.backends.') and m.split('.')[2] in ('sql', 'sqlite', 'postgres', 'redis', 'rabbitmq')]; "
+        "or m.startswith('noria.backends.') and m.split('.')[2] in ("
+        "'sql', 'sqlite', 'postgres', 'redis', 'rabbitmq')]; "
         "sys.exit(repr(bad) if bad else 0)"
     )
     assert subprocess.run([sys.executable, "-c", text], check=False).returncode == 0
