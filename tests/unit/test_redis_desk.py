@@ -198,7 +198,8 @@ async def test_a_fault_of_ours_is_answered_and_the_next_call_served() -> None:
 async def test_leases_that_nobody_waits_for_any_more_are_handed_back() -> None:
     from noria.backends.redis.heads import Head, pack
 
-    reply = [b"", 1, 0, IDS.next(), pack(Head(state=3, starts=1, queue="mail", task="send")), None, b"[]"]
+    head = pack(Head(state=3, starts=1, queue="mail", task="send"))
+    reply = [b"", 1, 0, IDS.next(), head, None, b"[]", None, None]
     link = FakeLink(lambda requests: [reply] * len(requests))
     link.gate.clear()
     heard: list[Batch] = []
