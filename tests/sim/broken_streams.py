@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from noria.front import events, watch
+from noria.front.position import Position
 from noria.model.job import Record
 from noria.testing.simulation import SOUND, Build
 from tests.sim.broken import BROKEN as BROKEN
@@ -53,8 +54,8 @@ def _relies_on_hints(patch: Patch) -> Build:
 def _numbers_by_itself(patch: Patch) -> Build:
     numbers, event = count(1), events._event
 
-    def numbered(name: str, record: Record, ask: Any) -> bytes:
-        return event(name, msgspec.structs.replace(record, version=next(numbers)), ask)
+    def numbered(name: str, at: Position, what: object) -> bytes:
+        return event(name, msgspec.structs.replace(at, version=next(numbers)), what)
 
     patch.setattr(events, "_event", numbered)
     return SOUND
