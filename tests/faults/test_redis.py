@@ -14,6 +14,7 @@ from noria.backends.redis import Address, RedisBackend
 from noria.clock import SystemClock
 from noria.errors import BackendError, ConfigError, Unavailable, Unknown
 from noria.ids import IdSource, SessionId
+from noria.model.groups import Grouped, GroupRef, Need, Rule
 from noria.model.job import Lease, NewJob
 from noria.model.outcome import Outcome
 from noria.model.settlement import Settlement
@@ -367,6 +368,38 @@ async def test_a_password_is_asked_for_and_never_shown() -> None:
 async def test_nobody_is_there() -> None:
     with pytest.raises(Unavailable, match="see that it runs"):
         await open_on(Address(port=1)).start()
+
+
+# -- groups
+
+
+async def test_nothing_is_left_of_groups_that_are_through(
+    server: PrivateServer, backend: RedisBackend
+) -> None:
+    """K8: a million keys must not leave a million keys behind."""
+    rule, needs = Rule(limit=1), (Need("tunnel", capacity=500),)
+    groups = [Grouped(GroupRef("host", str(n % 300)), rule) for n in range(1_000)]
+    session = await worker(backend)
+    await backend.push([job(group=group, needs=needs) for group in groups])
+    before = names_of(server)
+    done = 0
+    while leases := (await backend.lease(session, [Want("mail", 500)], 500, 0.0)).leases:
+        done += len(leases)
+        await backend.settle(session, [success(lease) for lease in leases])
+
+    assert done == 1_000
+    assert {"waiting", "placed", "groups"} <= before
+    assert (
+        names_of(server) & {"waiting", "placed", "groups", "holding", "stands", "waking", "gates", "gated"}
+        == set()
+    )
+
+
+def names_of(server: PrivateServer) -> set[str]:
+    """What kinds of keys there are."""
+    prefix = server.address.prefix.decode()
+    with server.client() as client:
+        return {key.decode().removeprefix(prefix).partition(":")[0] for key in client.ask("KEYS", "*")}
 
 
 # -- the keeper

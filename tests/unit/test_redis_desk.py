@@ -199,7 +199,7 @@ async def test_leases_that_nobody_waits_for_any_more_are_handed_back() -> None:
     from noria.backends.redis.heads import Head, pack
 
     head = pack(Head(state=3, starts=1, queue="mail", task="send"))
-    reply = [b"", 1, 0, IDS.next(), head, None, b"[]", None, None]
+    reply = [b"", 1, 0, 0, IDS.next(), head, None, b"[]", None, None]
     link = FakeLink(lambda requests: [reply] * len(requests))
     link.gate.clear()
     heard: list[Batch] = []

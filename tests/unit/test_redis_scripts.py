@@ -9,10 +9,14 @@ import pytest
 from noria.backends.redis import heads
 from noria.backends.redis.checks import COMMANDS
 from noria.backends.redis.scripts import needs, read, script, script_names
+from noria.model.groups import WINDOW
 from noria.model.limits import AGEING, MAX_HINT, SUSPECT_AT
 from noria.model.state import State
 
-PIECES = ("start", "heads", "gather", "places", "passage", "prune", "rows", "board", "write", "notes")
+PIECES = (
+    *("start", "heads", "gather", "ties", "places", "refill", "passage", "prune", "rows", "board", "write"),
+    *("declare", "tokens", "wants", "bound", "notes"),
+)
 
 
 def number(file: str, name: str) -> int:
@@ -96,6 +100,7 @@ def test_the_limits_are_those_of_the_model() -> None:
     assert number("lib/heads", "SUSPECT_AT") == SUSPECT_AT
     assert number("lib/places", "MAX_HINT") == MAX_HINT
     assert number("lib/places", "AGEING") == AGEING * 1000
+    assert number("lib/refill", "WINDOW") == WINDOW
 
 
 def test_the_states_are_those_of_the_model() -> None:
@@ -113,6 +118,7 @@ def test_a_head_is_read_as_it_was_written() -> None:
         state=3, lane=2, dead=1, cancelling=1, keyed=1, taken=1, starts=7, version=9, began=1.0, due=-5.0,
         rank=2.0**53, created=3.0, keep=0.0, priority=-9, attempts=1 << 31, crash_budget=2, spent=3, crashes=4,
         releases=5, snoozes=6, session="123", queue="mail", task="send", reply="reply:é", unique="k", correlation="c",
+        tie="5\ttunnel\thost\texample.org",
     )  # fmt: skip
 
     assert heads.unpack(heads.pack(head)) == head

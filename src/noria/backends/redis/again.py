@@ -7,13 +7,13 @@ from msgspec import structs
 from noria.backends.lives import remembered
 from noria.backends.redis import waiting
 from noria.backends.redis.answers import Answer, Case, changed, same_change, with_past
-from noria.backends.redis.heads import NEVER
+from noria.backends.redis.heads import FOLLOWS, NEVER
 from noria.backends.units import millis
 from noria.model.job import rank
 from noria.model.past import write_past
 from noria.model.state import State, can
 
-_WAITS = (State.QUEUED, State.SCHEDULED)
+_WAITS = (State.QUEUED, State.WAITING, State.SCHEDULED)
 
 
 def retry(case: Case) -> Answer:
@@ -54,7 +54,8 @@ def _noted(case: Case) -> bytes:
 
 def run(case: Case) -> Answer:
     """Let a job run now that waits for its time."""
-    if case.state in (State.QUEUED, State.RUNNING):
+    in_line = case.state is State.WAITING and not case.head.kin & FOLLOWS
+    if in_line or case.state in (State.QUEUED, State.RUNNING):
         return case.done()
     if not can(case.state, "operator run"):
         return case.refused()

@@ -88,7 +88,7 @@ class Alter(Call):
         wanted = [answer.write for answer in decided.values() if answer.write is not None]
         if not wanted:
             return []
-        letters = yield from heirs.write(writes.requests(wanted), settings)
+        letters = yield from heirs.write(writes.requests(wanted), settings, whereabouts=True)
         heads = {row.id: row.head for row in rows}
         left: list[Id] = []
         for write, letter in zip(wanted, letters, strict=True):
@@ -97,6 +97,10 @@ class Alter(Call):
                 left.append(write.id)
             elif letter == writes.KEY_TAKEN and head is not None:
                 told[write.id] = Altered("conflict", State(head.state))
+            elif letter == writes.IN_LINE:
+                told[write.id] = Altered("done", State.WAITING)
+            elif told[write.id].state is State.WAITING:
+                told[write.id] = Altered("done", State.QUEUED)
         return left
 
 

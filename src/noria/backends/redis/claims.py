@@ -16,8 +16,9 @@ from noria.backends.redis import board
 from noria.backends.redis.call import Request, Steps, Word
 from noria.backends.redis.cards import read_card, write_card
 from noria.backends.redis.drafts import head_and_card
-from noria.backends.redis.heads import ERASED, GIVEN_UP, NEVER, TIMED, Head, pack
+from noria.backends.redis.heads import ERASED, FOLLOWS, GIVEN_UP, NEVER, TIMED, Head, pack
 from noria.backends.redis.settings import ERASED_FOR, Settings
+from noria.backends.redis.ties import told
 from noria.backends.redis.verdicts import finished
 from noria.backends.redis.writes import WIDTH, Seen, Write, seen, words_of
 from noria.backends.units import millis, millis_or_none
@@ -50,7 +51,10 @@ def push(jobs: Sequence[NewJob], docs: Sequence[DocWrite], settings: Settings) -
         look = _Meeting(inside, keys, found, settings)
         receipts = look.receipts()
         (answer,) = yield [
-            Request("claims", [millis(settings.poll), len(docs), *board.words(docs), *look.words()])
+            Request(
+                "claims",
+                [millis(settings.poll), told(inside), len(docs), *board.words(docs), *look.words()],
+            )
         ]
         if isinstance(answer, Exception):
             return answer
@@ -63,8 +67,8 @@ def push(jobs: Sequence[NewJob], docs: Sequence[DocWrite], settings: Settings) -
             if docs or len(outside) == len(jobs):
                 return [outside.get(job.id) or Receipt("created", job.id) for job in jobs]
         if answer == [b"o"]:
-            told = iter(receipts)
-            return [outside.get(job.id) or next(told) for job in jobs]
+            rest = iter(receipts)
+            return [outside.get(job.id) or next(rest) for job in jobs]
     return Unavailable("others keep changing the jobs with the same unique keys: try again")
 
 
@@ -102,7 +106,7 @@ class _Meeting(meeting.Meeting):
 
     def receipts(self) -> list[Receipt]:
         """Decide about all of them."""
-        told = []
+        receipts = []
         for place, job in enumerate(self._jobs):
             trace = self._traces[place]
             holder = None if job.unique is None else self._rows.get((job.task, job.unique))
@@ -118,8 +122,8 @@ class _Meeting(meeting.Meeting):
                 and Id(bytes.fromhex(receipt.why)) in self._holders.keys() | self._roomy
             ):
                 self._roomy.add(job.id)  # it has the place of one that was there
-            told.append(receipt)
-        return told
+            receipts.append(receipt)
+        return receipts
 
     @property
     def new(self) -> list[Id]:
@@ -233,9 +237,11 @@ def _known(keys: Sequence[Key], flat: Sequence[Any]) -> Iterator[tuple[Key, _Kno
 def _holder(row: Seen, head: Head, body: bytes) -> Holder:
     codec, _ = read_card(row.card)
     expires, deadline = (None if time == NEVER else int(time) for time in (head.expires, head.deadline))
+    # One that waits in line for its group could run as far as its time goes; only others may keep it waiting.
+    in_line = head.state == State.WAITING and not head.kin & FOLLOWS
     return Holder(
         row.id,
-        head.state,
+        int(State.QUEUED) if in_line else head.state,
         head.starts,
         head.queue,
         int(head.due),

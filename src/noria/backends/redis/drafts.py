@@ -13,6 +13,7 @@ from noria.backends.ends import follow_up_flaw
 from noria.backends.redis.call import Word
 from noria.backends.redis.cards import write_card
 from noria.backends.redis.heads import FOLLOWS, LIVELY, NEVER, TIMED, WAITING, Head, pack
+from noria.backends.redis.ties import tie
 from noria.backends.units import millis
 from noria.model.job import NewJob, Receipt
 from noria.model.limits import MAX_PRIORITY
@@ -33,6 +34,7 @@ class Drafts:
         words: for each what the script takes; None where nothing is to be stored.
         receipts: in the same order.
         contests: whether some may change the jobs that hold their keys.
+        ties: whether some have groups or needs.
     """
 
     def __init__(self, jobs: Sequence[NewJob], max_body: int) -> None:
@@ -40,19 +42,19 @@ class Drafts:
         self.words: list[tuple[Word, ...] | None] = []
         self.receipts = [Receipt("created", job.id) for job in jobs]
         self.contests = False
+        self.ties = False
         before: Options | None = None
         for index, job in enumerate(jobs):
             try:
                 if len(job.body) > max_body:
                     raise ValueError(_too_large(job, max_body))
-                if job.group is not None or job.needs:
-                    raise ValueError("on Redis there are no groups and no resources")
                 options = _options(job)
                 # Most jobs of one call differ from the one before in nothing but their arguments.
                 first = _SAME
                 if options != before:
                     first = head_and_card(job)
                     self.contests |= job.claim is not None and job.claim.changes
+                    self.ties |= job.group is not None or bool(job.needs)
                 self.words.append((job.id, *first, job.body))
                 before = options
             except _UNFIT as error:
@@ -123,6 +125,8 @@ def _options(job: NewJob) -> Options:
         job.reply,
         job.admitted,
         job.extras,
+        job.group,
+        job.needs,
     )
 
 
@@ -161,6 +165,7 @@ def head_and_card(job: NewJob, keyed: int | None = None) -> tuple[bytes, bytes]:
         reply=job.reply or "",
         unique=job.unique or "",
         correlation=job.extras.correlation_id,
+        tie=tie(job) if job.group is not None or job.needs else "",
     )
     return pack(head), write_card(job.codec, job.extras)
 

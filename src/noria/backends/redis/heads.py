@@ -25,7 +25,7 @@ UNSUCCESSFUL, FOLLOWS = 8, 16
 """Parts of `kin`."""
 
 _LAYOUT: Final = Layout("<BBBBBBBBIIddddddddiIIIIII")
-_TEXTS: Final = 6
+_TEXTS: Final = 7
 _pack, _unpack, _size = _LAYOUT.pack, _LAYOUT.unpack_from, _LAYOUT.size
 
 
@@ -40,6 +40,7 @@ class Head(Struct, gc=False):
         aged: while it waits its queue lets it become only so old; the set `lapsing` says until when.
         session: of its last start, in decimal; empty if it never was leased.
         reply, unique, correlation: empty if there is none.
+        tie: its group and needs, as `ties` writes them; empty if it has neither.
     """
 
     state: int = 0
@@ -73,6 +74,7 @@ class Head(Struct, gc=False):
     reply: str = ""
     unique: str = ""
     correlation: str = ""
+    tie: str = ""
 
     @property
     def begun(self) -> bool:

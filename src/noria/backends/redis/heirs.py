@@ -25,9 +25,9 @@ def untold(settings: Settings) -> Request:
     return command("LLEN", settings.key("untold"))
 
 
-def write(requests: Sequence[Request], settings: Settings) -> Steps:
-    """Ask `writes.requests`, and tell those that wait for what has ended by it; gives the letters."""
+def write(requests: Sequence[Request], settings: Settings, *, whereabouts: bool = False) -> Steps:
+    """Ask `writes.requests`, and tell those that wait for what has ended by it; gives the letters, or `whereabouts`."""
     answers = yield list(requests)
     if writes.are_awaited(answers):
         yield [request(settings)]
-    return writes.letters(answers)
+    return writes.whereabouts(answers) if whereabouts else writes.letters(answers)

@@ -13,6 +13,7 @@ from noria.backends.redis.call import Call, Request, Steps, Word
 from noria.backends.redis.cards import read_card
 from noria.backends.redis.heads import NEVER, unpack
 from noria.backends.redis.settings import LEASE_BYTES, Settings
+from noria.backends.redis.ties import group_of
 from noria.ids import Id, SessionId
 from noria.model.job import Lease
 from noria.model.limits import MAX_BATCH
@@ -34,9 +35,9 @@ class Take(Call):
         for want in self.wants:
             words += (want.queue, int(want.lane), want.now, want.ahead, int(want.suspect))
         (answer,) = yield [Request("lease", words)]
-        due, everything, suspects = answer[:3]
-        leases = [_lease(*answer[at : at + 6]) for at in range(3, len(answer), 6)]
-        batch = Batch(leases, int(due) / 1000 if due else None, bool(suspects))
+        due, everything, suspects, bound = answer[:4]
+        leases = [_lease(*answer[at : at + 6]) for at in range(4, len(answer), 6)]
+        batch = Batch(leases, int(due) / 1000 if due else None, bool(suspects), bool(bound))
         return Haul(batch, bool(everything))
 
 
@@ -55,6 +56,7 @@ def _lease(id: bytes, packed: bytes, card: Any, body: bytes, left: bytes | None,
         created=head.created / 1000,
         deadline=None if head.deadline == NEVER else head.deadline / 1000,
         extras=extras,
+        group=group_of(head.tie),
         checkpoint=left,
         asked="" if note is None else notes.unpack(note).question,
     )

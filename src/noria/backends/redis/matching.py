@@ -11,6 +11,7 @@ from noria.backends.contract import Parts, Query, Term
 from noria.backends.redis.cards import read_card
 from noria.backends.redis.heads import NEVER
 from noria.backends.redis.records import Row
+from noria.backends.redis.ties import group_of
 from noria.backends.units import millis
 from noria.model.fingerprint import fingerprint
 from noria.model.job import Extras
@@ -133,12 +134,18 @@ def _fingerprint(row: Row) -> str | None:
     return None if failure is None else fingerprint(row.head.task, failure)
 
 
+def _group(row: Row) -> str | None:
+    group = group_of(row.head.tie)
+    return None if group is None else f"{group.family}={group.key}"
+
+
 _FIELDS: Final[dict[str, Callable[[Row], str | None]]] = {
     "task": _task,
     "queue": _queue,
     "worker": _worker,
     "correlation_id": _correlation,
     "fingerprint": _fingerprint,
+    "group": _group,
 }
 
 

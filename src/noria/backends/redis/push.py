@@ -12,6 +12,7 @@ from noria.backends.redis import board, claims, heirs
 from noria.backends.redis.call import Call, Request, Steps, Word
 from noria.backends.redis.drafts import Drafts
 from noria.backends.redis.settings import Settings
+from noria.backends.redis.ties import told
 from noria.backends.units import millis
 from noria.ids import Id
 from noria.model.after import not_there
@@ -79,17 +80,17 @@ class Pushes(Call):
         """Store jobs that may change those that hold their keys."""
         places = [(index, place) for index in parcel.members for place in drafts[index].stored()]
         jobs = [self.pushes[index].jobs[place] for index, place in places]
-        told = yield from claims.push(jobs, self.pushes[parcel.members[0]].docs, settings)
-        if isinstance(told, Exception):
+        answers = yield from claims.push(jobs, self.pushes[parcel.members[0]].docs, settings)
+        if isinstance(answers, Exception):
             for index in parcel.members:
-                replies[index] = told
+                replies[index] = answers
             return
-        for (index, place), receipt in zip(places, told, strict=True):
+        for (index, place), receipt in zip(places, answers, strict=True):
             if isinstance(receipt, int):
                 drafts[index].note_full(place, receipt)
             else:
                 drafts[index].receipts[place] = receipt
-        if self.pushes[parcel.members[0]].docs and any(isinstance(each, int) for each in told):
+        if self.pushes[parcel.members[0]].docs and any(isinstance(each, int) for each in answers):
             drafts[parcel.members[0]].reject_all(_ANOTHER)
         if _waits(jobs) or any(drafts[index].receipts[place].status == "replaced" for index, place in places):
             yield [heirs.request(settings)]
@@ -119,7 +120,8 @@ class Pushes(Call):
 
     def _request(self, parcel: _Parcel, drafts: Sequence[Drafts], settings: Settings) -> Request:
         docs = self.pushes[parcel.members[0]].docs
-        words: list[Word] = [millis(settings.poll), len(docs), *board.words(docs)]
+        jobs = [job for index in parcel.members if drafts[index].ties for job in self.pushes[index].jobs]
+        words: list[Word] = [millis(settings.poll), told(jobs), len(docs), *board.words(docs)]
         for index in parcel.members:
             for each in drafts[index].words:
                 if each is not None:

@@ -17,6 +17,7 @@ from noria.backends.redis.heads import NEVER, Head, unpack
 from noria.backends.redis.notes import Note
 from noria.backends.redis.notes import unpack as unpack_note
 from noria.backends.redis.settings import PORTION, Settings
+from noria.backends.redis.ties import group_of, needs_of
 from noria.backends.redis.writes import portions
 from noria.ids import Id
 from noria.model.job import Record, Start
@@ -166,6 +167,8 @@ def record(row: Row, parts: Parts) -> Record:
         past=read_past(past_of(row.change) or None) if Parts.LOG in parts else (),
         cancelling_since=row.cancelling_since,
         linked=_ids(row.linked or b""),
+        group=group_of(head.tie),
+        needs=needs_of(head.tie),
         awaits=tuple(sorted(_ids(row.awaits or b""))[:100]),
         progress=None if note is None else note.progress_of(head),
         question="" if note is None else note.asked_by(head),

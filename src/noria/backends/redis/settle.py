@@ -15,6 +15,7 @@ from noria.backends.redis import heirs, writes
 from noria.backends.redis.call import Call, Request, Steps, Word
 from noria.backends.redis.drafts import Drafts
 from noria.backends.redis.settings import ERASED_FOR, PORTION, Settings
+from noria.backends.redis.ties import told
 from noria.backends.redis.verdicts import end_of_start
 from noria.backends.redis.writes import Seen, Write
 from noria.backends.units import millis
@@ -88,14 +89,15 @@ class Settle(Call):
                     worker=worker,
                     began=end.began,
                 )
+                write.close = end.close
                 held[row.id] = item, write
             verdicts[item[0]] = verdict
         if not held:
             return []
         wanted = writes.requests([write for _, write in held.values()], self.session)
-        told = yield from heirs.write(wanted, settings)
+        letters = yield from heirs.write(wanted, settings)
         again: list[Item] = []
-        for (item, _), letter in zip(held.values(), told, strict=True):
+        for (item, _), letter in zip(held.values(), letters, strict=True):
             if letter == writes.NOT_OPEN:
                 verdicts[item[0]] = Verdict.STALE
             elif letter == writes.CHANGED:
@@ -120,7 +122,8 @@ class Settle(Call):
     def _follow(
         self, portion: Sequence[Item], follow_ups: Mapping[int, Drafts], settings: Settings
     ) -> Request:
-        words = [*self._first_words(settings), millis(settings.poll)]
+        follows = [job for index, _ in portion for job in follow_ups[index].jobs if follow_ups[index].ties]
+        words = [*self._first_words(settings), millis(settings.poll), told(follows)]
         for index, end in portion:
             words += _words(end)
             jobs = follow_ups[index].words
@@ -157,7 +160,8 @@ def _words(end: Settlement) -> Iterator[Word]:
     yield end.id
     yield end.starts
     yield end.codec
-    yield b"-" if end.result is None else b"t" if _is_text(end.result, end.codec) else b"b"
+    what = b"-" if end.result is None else b"t" if _is_text(end.result, end.codec) else b"b"
+    yield what if not end.close else b"%s%d" % (what, millis(end.close))
     yield end.result or b""
 
 

@@ -9,11 +9,30 @@ from typing import Any, Final
 
 import msgspec
 
-from noria.backends.contract import Limit, Pause, Paused, QueueLimits, QueueRef, Resume, Steered
+from noria.backends.contract import (
+    Close,
+    FamilyRef,
+    GroupRef,
+    Limit,
+    Open,
+    Pause,
+    Paused,
+    QueueLimits,
+    QueueRef,
+    ResourceRef,
+    Resume,
+    Rule,
+    Steered,
+    Steering,
+    Target,
+)
 from noria.backends.redis.call import Call, Request, Steps, Word
+from noria.backends.redis.grouped import SteerGroup, SteerRule
 from noria.backends.redis.heads import NEVER
 from noria.backends.redis.settings import Settings
 from noria.backends.units import millis
+from noria.errors import InvalidInput
+from noria.model.groups import Need
 from noria.model.queue import NO_LIMITS
 
 _TIMES: Final = struct.Struct("<dd")
@@ -37,6 +56,23 @@ class Steer(Call):
             None if pause is None else read_pause(pause, _ANY_TIME),
             NO_LIMITS if limits is None else read_limits(limits),
         )
+
+
+def steering_of(target: Target, change: Steering) -> Call:
+    """The call that does this to such a target.
+
+    Raises:
+        InvalidInput: the change is none for it.
+    """
+    if isinstance(target, QueueRef) and isinstance(change, Pause | Resume | Limit):
+        return Steer(target, change)
+    if isinstance(target, GroupRef) and isinstance(change, Close | Open):
+        return SteerGroup(target, change)
+    if isinstance(target, FamilyRef) and isinstance(change, Rule):
+        return SteerRule(target.family, change)
+    if isinstance(target, ResourceRef) and isinstance(change, Need) and change.name == target.name:
+        return SteerRule(target.name, change)
+    raise InvalidInput(f"{type(change).__name__} is nothing that can be done to {target!r:.200}")
 
 
 def _request(queue: str, change: Pause | Resume | Limit) -> Request:

@@ -27,18 +27,14 @@ from noria.backends.contract import (
     Flow,
     GroupRef,
     Hint,
-    Limit,
     Mark,
     Member,
     Orders,
     Overdue,
     Page,
     Parts,
-    Pause,
     Point,
     Query,
-    QueueRef,
-    Resume,
     Steered,
     Steering,
     Stream,
@@ -52,7 +48,7 @@ from noria.backends.contract import (
     WorkerCard,
 )
 from noria.backends.marks import check as check_marks
-from noria.backends.redis import board, sessions
+from noria.backends.redis import board, grouped, sessions
 from noria.backends.redis.ahead import Ahead
 from noria.backends.redis.alter import Alter
 from noria.backends.redis.alter import check as check_change
@@ -73,12 +69,12 @@ from noria.backends.redis.records import Get, Watch
 from noria.backends.redis.say import Say
 from noria.backends.redis.settings import Settings
 from noria.backends.redis.settle import Settle
-from noria.backends.redis.steer import Steer
+from noria.backends.redis.steer import steering_of
 from noria.backends.redis.sweep import Sweep
 from noria.backends.redis.talk import Epoch
 from noria.backends.redis.tallies import Count
 from noria.clock import Clock
-from noria.errors import InvalidInput, NotRunning, Unavailable
+from noria.errors import NotRunning, Unavailable
 from noria.ids import Id, IdSource, SessionId
 from noria.model.groups import GroupLine, ResourceLine
 from noria.model.job import Lease, NewJob, Receipt, Record
@@ -106,7 +102,7 @@ class RedisStore:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(durability=self._durability, max_body=self._settings.max_body)
+        return Capabilities(groups=True, durability=self._durability, max_body=self._settings.max_body)
 
     @property
     def reply_channel(self) -> Channel:
@@ -160,7 +156,7 @@ class RedisStore:
             batch = await self._look(desk, bell, Take(session, wants, limit))
             now = self._clock.monotonic()
             # Suspects that came while it waited: whoever asks may want to invite one.
-            if batch.leases or now >= until or (again and batch.suspects):
+            if batch.leases or now >= until or batch.bound or (again and batch.suspects):
                 return batch
             await bell.heard(now, until)
             again = True
@@ -198,9 +194,7 @@ class RedisStore:
         return swept
 
     async def steer(self, target: Target, change: Steering) -> Steered:
-        if not isinstance(target, QueueRef) or not isinstance(change, Pause | Resume | Limit):
-            raise InvalidInput("on Redis queues can be paused and resumed, and nothing else be steered")
-        steered: Steered = await self._ask(Steer(target, change))
+        steered: Steered = await self._ask(steering_of(target, change))
         return steered
 
     # ---- sessions
@@ -282,15 +276,18 @@ class RedisStore:
         return altered
 
     async def group(self, refs: Sequence[GroupRef]) -> list[GroupLine | None]:
-        return [None] * len(refs)
+        lines: list[GroupLine | None] = await self._ask(grouped.ReadGroups(refs))
+        return lines
 
     async def groups(
         self, family: str | None = None, after: GroupRef | None = None, limit: int = 100
     ) -> list[GroupLine]:
-        return []
+        lines: list[GroupLine] = await self._ask(grouped.ListGroups(family, after, limit))
+        return lines
 
     async def resources(self) -> list[ResourceLine]:
-        return []
+        lines: list[ResourceLine] = await self._ask(grouped.ListResources())
+        return lines
 
     async def counts(self) -> Counts:
         counts: Counts = await self._ask(Count())

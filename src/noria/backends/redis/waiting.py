@@ -6,7 +6,7 @@ from msgspec import UNSET, structs
 
 from noria.backends.redis.answers import Answer, Case
 from noria.backends.redis.cards import read_card, write_card
-from noria.backends.redis.heads import NEVER, Head
+from noria.backends.redis.heads import FOLLOWS, NEVER, Head
 from noria.backends.units import millis
 from noria.model.job import rank
 from noria.model.state import EDITABLE, State, legal
@@ -42,12 +42,12 @@ def move(case: Case) -> Answer:
 def due_at(head: Head, due: float, now: int, *, moves: bool = True) -> Head:
     """The head with a time before which the job may not run, and its rank; `moves`: its state follows from it."""
     state = head.state
-    if state == State.WAITING:
+    if state == State.WAITING and head.kin & FOLLOWS:
         # When it has nobody to wait for any more, it is seen whether that has come.
         moves = False
-    if moves and due <= now:
+    if moves and due <= now and state != State.WAITING:
         state = int(State.QUEUED)
-    elif moves and state == State.QUEUED:
+    elif moves and state in (State.QUEUED, State.WAITING):
         state = int(State.SCHEDULED)
     return structs.replace(head, state=state, due=float(due), rank=float(rank(due / 1000, head.priority)))
 

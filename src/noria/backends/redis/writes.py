@@ -13,10 +13,11 @@ from msgspec import Struct
 from noria.backends.redis.call import Request, Word
 from noria.backends.redis.heads import Head, pack, unpack
 from noria.backends.redis.settings import PORTION
+from noria.backends.units import millis
 from noria.ids import Id
 from noria.model.flow import Word as Happening
 
-DONE, CHANGED, KEY_TAKEN, NOT_OPEN = "o", "c", "k", "s"
+DONE, IN_LINE, CHANGED, KEY_TAKEN, NOT_OPEN = "o", "w", "c", "k", "s"
 """Letters of `write.lua`."""
 
 WIDTH: Final = 5
@@ -44,6 +45,7 @@ class Write(Struct):
         version: of the head that was looked at.
         head: as it is to be.
         parts: what is stored beside the head, by its name; False drops it.
+        close: until when its group is closed, in seconds since the epoch; 0 closes nothing.
     """
 
     id: Id
@@ -55,6 +57,7 @@ class Write(Struct):
     words: Sequence[Happening] = ()
     tell: bool = False
     wake: bool = False
+    close: float = 0.0
     ask: str | None = None
 
 
@@ -81,7 +84,12 @@ def requests(writes: Sequence[Write], session: Word = "") -> list[Request]:
 
 
 def letters(answers: Sequence[bytes]) -> str:
-    """The answers to `requests`, a letter for each write."""
+    """The answers to `requests`, a letter for each write; what was done counts, wherever it leaves the job."""
+    return whereabouts(answers).replace(IN_LINE, DONE)
+
+
+def whereabouts(answers: Sequence[bytes]) -> str:
+    """The same, telling jobs apart that wait in line now."""
     return b"".join(answers).decode().replace(AWAITED, "")
 
 
@@ -103,7 +111,8 @@ def words_of(write: Write) -> Iterator[Word]:
     yield f"{write.prune_at:.0f}"
     yield write.mark
     yield " ".join(write.words)
-    yield ("t" if write.tell else "") + ("w" if write.wake else "")
+    closing = f"c{millis(write.close)}" if write.close else ""
+    yield ("t" if write.tell else "") + ("w" if write.wake else "") + closing
     yield "" if write.ask is None else f"+{write.ask}"
     yield len(write.parts)
     for part, value in write.parts.items():

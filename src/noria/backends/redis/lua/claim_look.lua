@@ -1,6 +1,6 @@
 #!lua flags=no-writes,allow-oom
 -- What jobs that may change those that hold their keys have to know.
--- Needs: start, heads, gather, places, rows
+-- Needs: start, heads, gather, ties, places, rows
 -- In: ARGV[3] how many jobs, then their ids; then the fields of their keys: the task, NUL, and the key.
 -- Out: [now, then for each id a text: empty if it is not stored, the trace of one that was added to another job, else '-';
 --     then for each key the job that holds it as rows.lua says, and its body; five empty texts and one if none does].

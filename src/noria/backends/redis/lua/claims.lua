@@ -1,19 +1,20 @@
 #!lua
 -- Store new jobs, and change those that hold their keys, as it was decided outside; and the documents that go along.
--- Needs: start, heads, gather, places, board, enroll, write
--- In: ARGV[3] milliseconds within which a job that becomes due still wakes workers; ARGV[4] how many documents, each as
---     in board_write.lua; then each with their number before them: ids that must not be stored; keys, each with the id of
---     the job that must hold it, or nothing, and the version of its head; new jobs, each an id, a head, a card, a body;
---     changes of holders, each as in write.lua; traces of jobs that are added to others, each an id, a head, until when, and
---     the text; jobs that end as cancelled at once, each an id, a head, a card, a body, why, and for how long they are kept.
--- Out: ['o'] done; ['c'] something has changed meanwhile; ['f', place, how many may wait, …] of new jobs that have no room in
---     their queues; or a text: the place of the first document that conflicts, with all versions. But for the first, nothing
---     was written.
+-- Needs: start, heads, gather, ties, places, refill, board, enroll, write, declare
+-- In: ARGV[3] milliseconds within which a job that becomes due still wakes workers; ARGV[4] rules of families and
+--     resources, as declare.lua takes them, or empty; ARGV[5] how many documents, each as in board_write.lua; then each
+--     with their number before them: ids that must not be stored; keys, each with the id of the job that must hold it,
+--     or nothing, and the version of its head; new jobs, each an id, a head, a card, a body; changes of holders, each
+--     as in write.lua; traces of jobs that are added to others, each an id, a head, until when, and the text; jobs that
+--     end as cancelled at once, each an id, a head, a card, a body, why, and for how long they are kept.
+-- Out: ['o'] done; ['c'] something has changed meanwhile; ['f', place, how many may wait, …] of new jobs that have no
+--     room in their queues; or a text: the place of the first document that conflicts, with all versions. But for the
+--     first, nothing was written.
 -- Locks: the server, about 20 microseconds for each of many jobs.
 -- Safe to repeat: yes; the second time every id is taken.
 -- A full server refuses it as a whole, before anything was done.
 local soon = now + tonumber(ARGV[3])
-local at = 5 + 5 * tonumber(ARGV[4])
+local at = 6 + 5 * tonumber(ARGV[5])
 
 -- How many things follow.
 local function number()
@@ -62,8 +63,9 @@ local first, last = at, at + jobs - 1
 local outside = crowded(first, last)
 if #outside > 1 then return outside end
 at = at + jobs
-local conflict = write_docs(5, tonumber(ARGV[4]))
+local conflict = write_docs(6, tonumber(ARGV[5]))
 if conflict then return conflict end
+declare(ARGV[4])
 for _ = 1, number() do
     local _, behind = write(at)
     at = behind

@@ -26,6 +26,11 @@ for i = 1, #counts, 2 do
         for lane = 0, 2 do
             due = oldest_of(P .. 'q' .. lane .. ':' .. queue, due)
             due = oldest_of(P .. 'x' .. lane .. ':' .. queue, due)
+            due = oldest_of(P .. 'z' .. lane .. ':' .. queue, due)
+        end
+        for _, line in ipairs(redis.call('SMEMBERS', P .. 'gates:' .. queue)) do
+            local lane, gate = line:match('^(%d+)%z(.*)$')
+            due = oldest_of(P .. 'b' .. lane .. ':' .. queue .. '\0' .. gate, due)
         end
         oldest[#oldest + 1] = queue
         oldest[#oldest + 1] = string.format('%.0f', due)

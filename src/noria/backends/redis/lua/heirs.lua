@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Tell jobs of the ends of those that they wait for, and let them go on, or end as cancelled.
--- Needs: start, heads, gather, places
+-- Needs: start, heads, gather, ties, places, refill
 -- In: ARGV[3] how many are told at most; ARGV[4] for how long records of ended jobs are kept; ARGV[5] milliseconds within
 --     which a job that becomes due still wakes workers.
 -- Out: 1 if some are left, else 0.
@@ -40,6 +40,7 @@ local function release(id, h)
     h.due = math.max(h.due, now)
     h.rank, h.version = rank_of(h), h.version + 1
     put(id, h)
+    unfollow(id)
     if h.due <= soon then has_work(h.queue, h.lane) end
 end
 

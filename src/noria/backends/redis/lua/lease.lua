@@ -1,74 +1,32 @@
 #!lua flags=allow-oom
 -- Let time move what it must, choose jobs for a session, and hand them to it: one step.
--- Needs: start, heads, gather, places, passage
+-- Needs: start, heads, gather, ties, places, refill, passage, tokens, wants, bound
 -- In: ARGV[3] session; ARGV[4] how many at most; ARGV[5] how many bytes of bodies, unless the first has more; ARGV[6] to
 --     ARGV[8] the failures of jobs that expire, that miss their deadline and that are too old, as JSON; ARGV[9] for how long
 --     these are kept; ARGV[10] how many rows time moves at most; then for each want its queue, lane, now, ahead, and 1 if it takes a suspect.
--- Out: [when the next job of these queues is due or empty, 1 if nothing is left, 1 if suspects may be, then for each job
---     its id, head, card or null, body, and of one that was leased before its checkpoint and its note, or null].
+-- Out: [when the next job of these queues is due or empty, 1 if nothing is left, 1 if suspects may be, 1 if tied jobs may be
+--     that a free slot could have, then for each job its id, head, card or null, body, and of one that was leased before its
+--     checkpoint and its note, or null].
 -- Locks: the server; the work is bounded by the limit and by ARGV[10].
 -- Safe to repeat: yes; what an unheard call has leased stays leased until it is recalled, or its session ends.
-local session, limit, bytes = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local PORTION = 50
-local wants = {}
-for at = 11, #ARGV, 5 do
-    wants[#wants + 1] = {
-        queue = ARGV[at], lane = tonumber(ARGV[at + 1]), now = tonumber(ARGV[at + 2]), ahead = tonumber(ARGV[at + 3]),
-        suspect = ARGV[at + 4] == '1',
-    }
-end
 
 -- Whether there is any of what most stores have nothing of: then each of it is looked for. One command says so of all.
 local function is_unusual()
-    local keys = {P .. 'pauses', P .. 'limits', P .. 'lapsing', P .. 'card'}
+    local keys = {P .. 'pauses', P .. 'limits', P .. 'lapsing', P .. 'card', P .. 'waking'}
     for _, want in ipairs(wants) do
         local n = #keys
         keys[n + 1], keys[n + 2] = P .. 'due:' .. want.queue, P .. 'parked:' .. want.queue
-        keys[n + 3] = P .. ready_line('x', want.lane, want.queue)
+        keys[n + 3], keys[n + 4] = P .. ready_line('x', want.lane, want.queue), P .. ready_line('z', want.lane, want.queue)
+        keys[n + 5] = P .. 'gates:' .. want.queue
     end
     return #keys > WIDE or redis.call('EXISTS', unpack(keys)) > 0
-end
-
--- Byte by byte: the comparison of Lua follows the locale of the server.
-local function before(one, other)
-    if one[1] ~= other[1] then return one[1] < other[1] end
-    for i = 1, 16 do
-        local a, b = one[2]:byte(i), other[2]:byte(i)
-        if a ~= b then return a < b end
-    end
-    return false
-end
-
--- The first of a line, each as {rank, id}.
-local function first_of(line, n)
-    local found, flat = {}, redis.call('ZRANGE', P .. line, '0', digits(n - 1), 'WITHSCORES')
-    for i = 1, #flat, 2 do found[#found + 1] = {tonumber(flat[i + 1]), flat[i]} end
-    return found
-end
-
--- The first parked jobs whose tasks this session knows.
-local function first_parked(kind, want, n)
-    local found, begins = {}, kind .. want.lane .. '\0'
-    for _, field in ipairs(redis.call('HKEYS', P .. 'parked:' .. want.queue)) do
-        local task = field:sub(#begins + 1)
-        if field:sub(1, #begins) == begins and redis.call('SISMEMBER', P .. 'tasks:' .. session, task) == 1 then
-            for _, each in ipairs(first_of(parked_line(kind, want.lane, want.queue, task), n)) do
-                found[#found + 1] = each
-            end
-        end
-    end
-    table.sort(found, before)
-    for i = #found, n + 1, -1 do found[i] = nil end
-    return found
 end
 
 local function is_paused(queue)
     local pause = redis.call('HGET', P .. 'pauses', queue)
     return pause and select(2, struct.unpack('<dd', pause)) > now
 end
-
--- Of queues of which only so many jobs may run, how many more.
-local rooms = {}
 
 -- See how many more jobs of a queue may run; none of those is taken ahead of its time.
 local function measure(queue)
@@ -84,11 +42,12 @@ end
 
 -- What stands in the line of a want: parked jobs and ready jobs, each in order of rank, and the first suspect.
 local function look(want)
-    want.parked, want.ready, want.suspects = {}, {}, {}
+    want.parked, want.ready, want.suspects, want.bound, want.resting = {}, {}, {}, {}, true
     if is_paused(want.queue) then return end
     measure(want.queue)
     local room = rooms[want.queue]
     if room == 0 then return end
+    want.resting, want.bound = false, choosing().bound_of(want)
     want.ready = first_of(ready_line('q', want.lane, want.queue), limit)
     want.suspects = first_of(ready_line('x', want.lane, want.queue), 1)
     if redis.call('EXISTS', P .. 'parked:' .. want.queue) == 1 then
@@ -163,8 +122,14 @@ end
 -- A line names a job that has no head: somebody has deleted it behind our back. It can never start, so it leaves the lines.
 local function forget(id)
     for _, want in ipairs(wants) do
-        for _, kind in ipairs({'q', 'x'}) do
-            local left = redis.call('ZREM', P .. kind .. want.lane .. ':' .. want.queue, id)
+        local lines_of_want = {ready_line('q', want.lane, want.queue), ready_line('x', want.lane, want.queue)}
+        lines_of_want[3] = ready_line('z', want.lane, want.queue)
+        for _, member in ipairs(redis.call('SMEMBERS', P .. 'gates:' .. want.queue)) do
+            local lane, gate = member:match('^(%d+)%z(.*)$')
+            lines_of_want[#lines_of_want + 1] = 'b' .. lane .. ':' .. want.queue .. '\0' .. gate
+        end
+        for _, line in ipairs(lines_of_want) do
+            local left = redis.call('ZREM', P .. line, id)
             if left == 1 then count(want.queue, QUEUED, -1) end
         end
         local parked = P .. 'parked:' .. want.queue
@@ -180,7 +145,7 @@ local function forget(id)
     redis.log(redis.LOG_WARNING, 'noria: job ' .. hex(id) .. ' was queued and its head is gone; it is dropped')
 end
 
-local function take(chosen, unusual, reply)
+local function take(chosen, unusual, reply, so_far)
     local taken, seen, bodies, cards = 0, {}, nil, nil
     gathers = #chosen > 1
     read_heads(chosen)
@@ -198,7 +163,8 @@ local function take(chosen, unusual, reply)
             -- Without its body no worker can read it: it becomes a dead letter there.
             local body = bodies[place] or ''
             bytes = bytes - #body
-            if bytes < 0 and taken > 0 then break end
+            if bytes < 0 and taken + so_far > 0 then break end
+            if h.tie ~= '' then tokens_of().start(tied(h).gate) end
             lift(id, h)
             h.state, h.session, h.starts, h.taken = RUNNING, session, h.starts + 1, 0
             h.began, h.version = now, h.version + 1
@@ -220,34 +186,75 @@ local function next_due_of(queue)
     return tonumber(due[2]) or NEVER
 end
 
+-- Take jobs of which some are tied; says how many, and whether more may be left.
+local function take_bound(reply)
+    for _, want in ipairs(wants) do choosing().line_up(want) end
+    local chosen = choosing().first(limit)
+    local taken = take(chosen, true, reply, 0)
+    local got, admitted, cut = taken, refill(), taken < #chosen
+    -- In a group that is shared fairly those that were taken make room for the next ones.
+    while got > 0 and admitted > 0 and taken < limit do
+        flush()
+        chosen = choosing().more(limit - taken)
+        got = take(chosen, true, reply, taken)
+        cut = cut or got < #chosen
+        flush()
+        taken, admitted = taken + got, got > 0 and refill() or 0
+    end
+    tokens_of().write()
+    local full = taken >= limit or admitted > 0
+    reply[4] = (bound_left or full) and 1 or 0
+    return taken, full or cut or anything_left
+end
+
+-- Let time move what it must; says how many jobs, and when the next one of these queues is due.
+local function move(left, alive)
+    local moving, next_due = 0, NEVER
+    for _, want in ipairs(wants) do
+        local due = next_due_of(want.queue)
+        if due <= now and alive and moving < left then
+            moving = moving + promote(want.queue, left - moving)
+            flush()
+            due = next_due_of(want.queue)
+        end
+        next_due = math.min(next_due, due)
+    end
+    if alive then
+        moving = moving + expire(left, tonumber(ARGV[9]), ARGV[6], ARGV[7], ARGV[8]) + wake_groups(left)
+        refill()
+        flush()
+    end
+    return moving, next_due
+end
+
 -- Its rank: a score would be written as a fraction.
 local alive = redis.call('ZRANK', P .. 'sessions', session)
 local left = tonumber(ARGV[10])
-local moving, next_due, unusual = 0, NEVER, is_unusual()
-for _, want in ipairs(unusual and wants or {}) do
-    local due = next_due_of(want.queue)
-    if due <= now and alive and moving < left then
-        moving = moving + promote(want.queue, left - moving)
-        flush()
-        due = next_due_of(want.queue)
-    end
-    next_due = math.min(next_due, due)
-end
-if alive and unusual then
-    moving = moving + expire(left, tonumber(ARGV[9]), ARGV[6], ARGV[7], ARGV[8])
-    flush()
-end
-local reply = {next_due < NEVER and string.format('%.0f', math.max(0, next_due - now)) or '', 1, 0}
-local standing, taken = 0, 0
+local moving, next_due, unusual, is_bound = 0, NEVER, is_unusual(), false
+if unusual then moving, next_due = move(left, alive) end
+local reply = {'', 1, 0, 0}
+local standing, taken, more = 0, 0, false
 if alive and limit > 0 then
     for _, want in ipairs(unusual and wants or {}) do
         look(want)
+        is_bound = is_bound or #want.bound > 0
         if #want.suspects > 0 then reply[3] = 1 end
+        for _, job in ipairs(want.bound) do
+            if job.suspect then reply[3] = 1 end
+        end
     end
-    taken = take(choose(unusual), unusual, reply)
-    for _, want in ipairs(wants) do standing = standing + #want.line end
+    if is_bound then
+        taken, more = take_bound(reply)
+    else
+        taken = take(choose(unusual), unusual, reply, 0)
+        for _, want in ipairs(wants) do standing = standing + #want.line end
+        -- A line as long as was asked for may go on.
+        more = taken ~= standing or standing >= math.max(limit, 1)
+    end
 end
--- A suspect may hide others, and a line as long as was asked for may go on.
-reply[2] = (taken == standing and standing < math.max(limit, 1) and moving < left and reply[3] == 0) and 1 or 0
 conclude()
+if unusual then next_due = math.min(next_due, first_wake(), next(blocked) and tokens_of().at() or NEVER) end
+reply[1] = next_due < NEVER and string.format('%.0f', math.max(0, next_due - now)) or ''
+-- A suspect may hide others.
+reply[2] = (not more and moving < left and reply[3] == 0) and 1 or 0
 return reply

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Change some limits of a queue.
--- Needs: start, heads, gather, places
+-- Needs: start, heads, gather, ties, places, refill
 -- In: ARGV[3] queue; ARGV[4] to ARGV[8] 1 for newest first, ageing, greatest age, greatest length, and how many may run: each
 --     a number, 'n' for what is usual, or empty where nothing changes.
 -- Out: [the packed pause, or nothing if it is not paused now; its packed limits, or nothing].

@@ -15,15 +15,17 @@ local function add(key)
     for _, id in ipairs(redis.call('ZRANGE', key, 0, -1)) do ids[#ids + 1] = id end
 end
 
-local n = 0
+local n, in_line = 0, 0
 for i = 1, #counts, 2 do
     local state = counts[i]:match('^%d+')
     -- Jobs that wait for their time share a set.
     if state and (wanted(state) or (state == '1' and wanted('6')) or (state == '6' and wanted('1'))) then
         n = n + tonumber(counts[i + 1])
     end
+    if state == '4' and wanted(state) then in_line = in_line + tonumber(counts[i + 1]) end
 end
-if n > most then return false end
+-- Groups with nobody in line have to be looked through as well.
+if n > most or (in_line > 0 and redis.call('ZCARD', P .. 'groups') > most) then return false end
 local due = {}
 for i = 1, #counts, 2 do
     local state, queue = counts[i]:match('^(%d+) (.*)$')
@@ -31,11 +33,19 @@ for i = 1, #counts, 2 do
         for lane = 0, 2 do
             add(P .. 'q' .. lane .. ':' .. queue)
             add(P .. 'x' .. lane .. ':' .. queue)
+            add(P .. 'z' .. lane .. ':' .. queue)
+        end
+        for _, line in ipairs(redis.call('SMEMBERS', P .. 'gates:' .. queue)) do
+            local lane, gate = line:match('^(%d+)%z(.*)$')
+            add(P .. 'b' .. lane .. ':' .. queue .. '\0' .. gate)
         end
     elseif (state == '1' or state == '6') and (wanted('1') or wanted('6')) and not due[queue] then
         due[queue] = true
         add(P .. 'due:' .. queue)
     end
+end
+if in_line > 0 then
+    for _, group in ipairs(redis.call('ZRANGE', P .. 'groups', 0, -1)) do add(P .. 'waiting:' .. group) end
 end
 if wanted('7') then add(P .. 'parked') end
 if wanted('4') then add(P .. 'following') end

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Write down what starts have marked, each in one step, with the documents that go along.
--- Needs: start, heads, gather, places, board, notes
+-- Needs: start, heads, gather, ties, places, refill, board, notes
 -- In: ARGV[3] session; ARGV[4] milliseconds after which it is seen whether a record is still there; ARGV[5] how many items
 --     are kept; then for each mark its id, starts, progress or empty, note, '+' and the checkpoint or empty, '+' and the
 --     question or '-' to go on or empty, how many items its start had sent before, how many items come, these, how many

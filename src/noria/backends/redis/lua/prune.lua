@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Drop what is kept no longer: records, traces, dead letters, documents, minutes, sessions.
--- Needs: start, heads, gather, places, prune, board
+-- Needs: start, heads, gather, ties, places, refill, prune, board
 -- In: ARGV[3] how many of each kind at most; ARGV[4] how many records may be kept; ARGV[5] for how long ended sessions are
 --     known; ARGV[6] minutes before this many from now are to go; ARGV[7] for how long jobs may be parked;
 --     ARGV[8] minutes of leeway before they do go.
@@ -94,11 +94,13 @@ forget_sessions()
 conclude()
 drop_zeros()
 local due, due_now = next_due()
-local more = due_now or unadded or waits('lapsing', now) or waits('kept', now) or waits('kept_dead', now) or waits('erased', now)
+local wake = first_wake()
+local more = due_now or wake <= now or redis.call('EXISTS', P .. 'stirred') == 1 or unadded or waits('lapsing', now)
+    or waits('kept', now) or waits('kept_dead', now) or waits('erased', now)
     or redis.call('ZCARD', P .. 'kept') > cap or waits('doc_times', now)
     or waits('minutes', minute - tonumber(ARGV[8]) - 1) or waits('ended', sessions_before)
 return {
     pruned, more and 1 or 0, table.concat(redis.call('SMEMBERS', P .. 'owing'), ' '),
     waits('parked', now - tonumber(ARGV[7])) and 1 or 0,
-    due < NEVER and string.format('%.0f', math.max(0, due - now)) or '',
+    math.min(due, wake) < NEVER and string.format('%.0f', math.max(0, math.min(due, wake) - now)) or '',
 }

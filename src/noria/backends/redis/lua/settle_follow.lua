@@ -1,13 +1,14 @@
 #!lua
 -- Record starts that succeeded, each with the follow-ups that it asked for, in one step.
--- Needs: start, heads, gather, places, prune, succeed, enroll
--- In: ARGV[3] to ARGV[6] as in settle.lua; ARGV[7] milliseconds within which a job that becomes due still wakes workers; then
---     for each start what settle.lua takes, how many follow-ups it has, and these as in push.lua, the first with a head.
+-- Needs: start, heads, gather, ties, places, refill, prune, succeed, enroll, declare
+-- In: ARGV[3] to ARGV[6] as in settle.lua; ARGV[7] milliseconds within which a job that becomes due still wakes
+--     workers; ARGV[8] rules of families and resources of the follow-ups, as declare.lua takes them, or empty; then for
+--     each start what settle.lua takes, how many follow-ups it has, and these as in push.lua, the first with a head.
 -- Out: a text with a letter for each start, as settle.lua.
 -- Locks: the server, about 10 microseconds for each end, and 5 for each follow-up.
 -- Safe to repeat: yes; only a start that this session holds is changed, and nothing is stored for any other.
 -- A full server refuses it as a whole, before anything was done.
-local verdicts, ids, at = {}, {}, 8
+local verdicts, ids, at = {}, {}, 9
 while at <= #ARGV do
     ids[#ids + 1] = ARGV[at]
     local behind = at + 6 + 4 * tonumber(ARGV[at + 5])
@@ -31,7 +32,8 @@ local function link(id, taken)
 end
 
 local soon = now + tonumber(ARGV[7])
-at = 8
+at = 9
+declare(ARGV[8])
 while at <= #ARGV do
     local first, behind = at + 6, at + 6 + 4 * tonumber(ARGV[at + 5])
     local verdict = succeed(at)

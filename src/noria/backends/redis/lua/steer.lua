@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Pause a queue, or resume it. If it is paused already, only the words and the end are changed.
--- Needs: start, heads, gather, places
+-- Needs: start, heads, gather, ties, places, refill
 -- In: ARGV[3] queue; ARGV[4] 1 to pause it; ARGV[5] until when, or empty; ARGV[6] the words, as JSON.
 -- Out: [the packed pause, or nothing if it is not paused now; its packed limits, or nothing].
 -- Locks: nothing else.

@@ -15,6 +15,7 @@ local function begin(packed)
     h.state = h.kin >= 16 and WAITING or h.due <= now and QUEUED or SCHEDULED
     h.rank, h.created = rank_of(h), now
     h.admitted, h.taken = h.taken == 1, 0
+    if h.tie ~= '' then ties().line_up(nil, h) end
     bound(h)
     return h, pack_head(h)
 end

@@ -5,19 +5,19 @@ local SCHEDULED, QUEUED, RUNNING, WAITING, ASKING, RETRYING, PARKED = 1, 2, 3, 4
 local SUCCEEDED, FAILED, CANCELLED, EXPIRED, ERASED = 10, 11, 12, 13, 20
 -- limits.SUSPECT_AT; a test compares.
 local SUSPECT_AT = 2
-local LAYOUT = '<BBBBBBBBI4I4ddddddddi4I4I4I4I4I4I4ssssss'
+local LAYOUT = '<BBBBBBBBI4I4ddddddddi4I4I4I4I4I4I4sssssss'
 
 local function unpack_head(packed)
     local state, lane, dead, cancelling, keyed, taken, kin, aged, starts, version, began, finished, due, rank, created, expires,
         deadline, keep, priority, attempts, crash_budget, spent, crashes, releases, snoozes, session, queue, task, reply,
-        unique, correlation = struct.unpack(LAYOUT, packed)
+        unique, correlation, tie = struct.unpack(LAYOUT, packed)
     return {
         state = state, lane = lane, dead = dead, cancelling = cancelling, keyed = keyed, taken = taken, kin = kin, aged = aged,
         starts = starts,
         version = version, began = began, finished = finished, due = due, rank = rank, created = created,
         expires = expires, deadline = deadline, keep = keep, priority = priority, attempts = attempts,
         crash_budget = crash_budget, spent = spent, crashes = crashes, releases = releases, snoozes = snoozes,
-        session = session, queue = queue, task = task, reply = reply, unique = unique, correlation = correlation,
+        session = session, queue = queue, task = task, reply = reply, unique = unique, correlation = correlation, tie = tie,
     }
 end
 
@@ -25,7 +25,7 @@ local function pack_head(h)
     return struct.pack(
         LAYOUT, h.state, h.lane, h.dead, h.cancelling, h.keyed, h.taken, h.kin, h.aged, h.starts, h.version, h.began, h.finished, h.due,
         h.rank, h.created, h.expires, h.deadline, h.keep, h.priority, h.attempts, h.crash_budget, h.spent, h.crashes,
-        h.releases, h.snoozes, h.session, h.queue, h.task, h.reply, h.unique, h.correlation
+        h.releases, h.snoozes, h.session, h.queue, h.task, h.reply, h.unique, h.correlation, h.tie
     )
 end
 

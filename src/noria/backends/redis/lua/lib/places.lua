@@ -1,9 +1,7 @@
 -- Where jobs stand: the sets that a job is in because of its head, and the numbers that follow from them.
 -- `lift` and `put` are the only way in which any job changes its place, so that no set and no count is ever forgotten.
 -- Gives: holder_of_key, free_key, limits_of, rank_of, bound, too_old, number_of, happened, known, lift, put, drop, strip, adopt,
---     bequeath, awaited,
---     has_work, order, tell, tell_end, ready_line, parked_line, hex, and `conclude`:
---     last in a script; what waits, counts and hints go out with it.
+--     has_work, order, tell, tell_end, ready_line, parked_line, hex, close_group, bequeath, unfollow, awaited.
 local counts, flows, wakes, orders, told = {}, {}, {}, {}, {}
 -- limits.AGEING in milliseconds, and limits.MAX_HINT; a test compares.
 local AGEING = 3600000
@@ -118,9 +116,13 @@ local function tell_end(id, h)
     end
 end
 
--- The line in which a job waits to be leased: ready, suspect, parked, or parked suspect.
+-- The line in which a job waits to be leased: ready, suspect, parked, or parked suspect; those that are tied have their own.
 local function line_kind(h)
     local suspect = h.crashes >= SUSPECT_AT
+    if h.tie ~= '' then
+        if h.state == PARKED then return suspect and 'w' or 'v' end
+        return suspect and 'z' or 'b'
+    end
     if h.state == PARKED then return suspect and 'y' or 'p' end
     return suspect and 'x' or 'q'
 end
@@ -172,17 +174,18 @@ end
 
 local function leave(id, h)
     local state = h.state
+    if h.tie ~= '' then ties().leave(id, h) end
     if state == RUNNING then
         leave_set('held:' .. h.session, id)
         if h.cancelling == 1 then redis.call('HDEL', P .. 'cancels:' .. h.session, id) end
     elseif state == QUEUED then
-        leave_set(ready_line(line_kind(h), h.lane, h.queue), id)
+        leave_set(ready_key(line_kind(h), h.lane, h.queue, h), id)
     elseif state == SCHEDULED or state == RETRYING then
         leave_set('due:' .. h.queue, id)
     elseif state == PARKED then
         unpark(id, h)
     elseif state == WAITING then
-        leave_set('following', id)
+        if h.kin >= 16 then leave_set('following', id) end
     elseif state == ERASED then
         leave_set('erased', id)
     else
@@ -201,16 +204,17 @@ end
 
 local function arrive(id, h, prune_at, mark)
     local state = h.state
+    if h.tie ~= '' then ties().arrive(id, h) end
     if state == RUNNING then
         join_set('held:' .. h.session, '0', id)
     elseif state == QUEUED then
-        join_set(ready_line(line_kind(h), h.lane, h.queue), digits(h.rank), id)
+        join_set(ready_key(line_kind(h), h.lane, h.queue, h), digits(h.rank), id)
     elseif state == SCHEDULED or state == RETRYING then
         join_set('due:' .. h.queue, digits(h.due), id)
     elseif state == PARKED then
         park(id, h)
     elseif state == WAITING then
-        join_set('following', 0, id)
+        if h.kin >= 16 then join_set('following', 0, id) end
     elseif state == ERASED then
         join_set('erased', prune_at, id)
     else
@@ -316,6 +320,7 @@ end
 -- which other dead letters it is like. `packed` saves packing its head, if that is known, and `bound` before.
 local function put(id, h, prune_at, mark, packed)
     if not packed then
+        if h.tie ~= '' then ties().line_up(id, h) end
         bound(h)
         packed = pack_head(h)
     end
@@ -346,24 +351,11 @@ local function drop(id, h)
     strip(id)
 end
 
-local function conclude()
-    flush()
-    -- One write for each number: sweeps drop what came to nothing, and add fresh numbers to those of a minute and of all time.
-    for field, n in pairs(counts) do
-        -- Where only so many jobs may run, the end of one is news to whoever waits for a place.
-        local queue = n < 0 and field:match('^3 (.*)$')
-        local bounds = queue and limits_of(queue)
-        if bounds and bounds.concurrency < NEVER then has_work(queue) end
-        if n ~= 0 then redis.call('HINCRBY', P .. 'counts', field, digits(n)) end
-    end
-    for field, n in pairs(flows) do
-        redis.call('HINCRBY', P .. 'fresh', digits(math.floor(now / 60000)) .. '\0' .. field, digits(n))
-    end
-    for reply, portions in pairs(told) do
-        for _, portion in ipairs(portions) do
-            hint(reply, '[' .. table.concat(portion, ',') .. ']')
-        end
-    end
-    for session in pairs(orders) do hint('session:' .. session, '') end
-    for queue, payload in pairs(wakes) do hint('queue:' .. queue, payload) end
+-- Have the group of a job closed until a time, by itself; nothing if there is no time.
+local function close_group(id, h, until_when)
+    local group = until_when and tied(h).group
+    if not group or group == '' then return end
+    local deed, text = deed_of(group), hex(id)
+    local uuid = text:gsub('^(%x%x%x%x%x%x%x%x)(%x%x%x%x)(%x%x%x%x)(%x%x%x%x)', '%1-%2-%3-%4-')
+    deed.close, deed.words = tonumber(until_when), cjson.encode({'', 'by job ' .. uuid})
 end

@@ -15,6 +15,10 @@ end
 local function record(at, h)
     local id, codec, what, result = ARGV[at], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
     local line, short, is_told = nil, nil, true
+    if #what > 1 then
+        if h.tie ~= '' then close_group(id, h, what:sub(2)) end
+        what = what:sub(1, 1)
+    end
     if h.reply ~= '' then line, short, is_told = outline(id, codec, what, result) end
     lift(id, h)
     h.finished, h.cancelling, h.version = now, 0, h.version + 1

@@ -30,7 +30,10 @@ local function write(at)
     lift(id, before)
     h.was, h.version = before.state, before.version + 1
     -- Whoever decided did not know the limits of the queue; what keeps its place there, keeps it.
-    if h.rank ~= before.rank or h.queue ~= before.queue then h.rank = rank_of(h) end
+    if h.rank ~= before.rank or h.queue ~= before.queue then
+        h.rank = rank_of(h)
+        if h.tie ~= '' and before.state == WAITING then ties().turn_to(h, h.rank) end
+    end
     if h.state == ERASED then strip(id) end
     if h.keyed ~= before.keyed then free_key(id, before) end
     local behind = write_parts(id, at + 8)
@@ -38,6 +41,7 @@ local function write(at)
     for word in ARGV[at + 5]:gmatch('%S+') do happened(h, word) end
     if ARGV[at + 6]:find('t', 1, true) then tell_end(id, h) end
     if ARGV[at + 6]:find('w', 1, true) then has_work(h.queue) end
+    if h.tie ~= '' then close_group(id, h, ARGV[at + 6]:match('c(%d+)')) end
     if ARGV[at + 7] ~= '' then
         redis.call('HSET', P .. 'cancels:' .. h.session, id, h.starts .. ' ' .. ARGV[at + 7]:sub(2))
         order(h.session)
