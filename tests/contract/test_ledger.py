@@ -158,7 +158,7 @@ async def test_pages_are_read_while_rows_come(store: Store) -> None:
 async def test_a_state_finds_its_jobs_and_no_others(store: Store) -> None:
     where = await one_in_each_state(store)
 
-    seen = {state: await found(store, states=(state,)) for state in ALONE}
+    seen = {state: await found(store, states=(state,)) for state in where}
 
     assert seen == {state: [id] for state, id in where.items()}
 
@@ -173,7 +173,12 @@ async def test_several_states_find_all_of_them(store: Store) -> None:
 
 async def one_in_each_state(store: Store) -> dict[State, Id]:
     where: dict[State, Id] = {}
-    others = [state for state in sorted(ALONE) if state not in (State.QUEUED, State.SCHEDULED, State.RUNNING)]
+    # Asking is no end of a start: see test_marks.py.
+    others = [
+        state
+        for state in sorted(ALONE)
+        if state not in (State.QUEUED, State.SCHEDULED, State.RUNNING, State.ASKING)
+    ]
     for state in others:
         session, lease = await running(store, task="rare")
         await settle(store, session, lease, state, delay=60)

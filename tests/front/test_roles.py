@@ -19,6 +19,8 @@ BEGINNINGS = {
     "/v1/tasks": "jobs",
     "/v1/questions": "jobs",
     "/v1/queues": "manage",
+    "/v1/groups": "manage",
+    "/v1/resources": "manage",
     "/v1/dead": "manage",
     "/v1/workers": "manage",
     "/v1/operations": "manage",

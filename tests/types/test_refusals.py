@@ -61,7 +61,8 @@ def test_pyright_refuses_what_is_claimed_and_nothing_else(bare: Path) -> None:
     pytest.importorskip("pyright", reason="pyright is not installed")
     settings = {"include": list(CLAIMS), "typeCheckingMode": "strict", "extraPaths": [str(ROOT / "src")]}
     (bare / "pyrightconfig.json").write_text(json.dumps(settings))
-    output = run(sys.executable, "-m", "pyright", "--outputjson", "--project", str(bare))
+    command = ("-m", "pyright", "--outputjson", "--pythonpath", sys.executable, "--project", str(bare))
+    output = run(sys.executable, *command)
     found = {
         (Path(each["file"]).name, each["range"]["start"]["line"] + 1)
         for each in json.loads(output)["generalDiagnostics"]
