@@ -121,7 +121,7 @@ async def test_the_keys_that_are_asked_for_are_those_that_there_are() -> None:
             kinds = {key: client.ask("TYPE", f"{{shop}}:{key}").decode() for key in KEYS}
 
     used = {key: kind for key, kind in kinds.items() if kind != "none"}
-    assert {"head", "body", "ids", "keys", "counts", "sessions", "flow", "minutes"} <= set(used)
+    assert {"head", "body", "ids", "keys", "counts", "sessions", "fresh"} <= set(used)
     assert used.items() <= KEYS.items()
 
 
