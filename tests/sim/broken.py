@@ -297,7 +297,7 @@ def _recalls_everything(patch: Patch) -> Build:
 
 @without("what waits for its time is not run before", "I12")
 def _retries_at_once(patch: Patch) -> Build:
-    patch.setattr(verdicts, "_place", lambda end, row, now: (now, row.rank))
+    patch.setattr(verdicts, "_place", lambda end, row, bounds, now: (now, row.rank))
     return SOUND
 
 

@@ -87,11 +87,13 @@ def test_the_command_of_a_run_makes_it_again_in_another_process() -> None:
 
 def test_a_slow_store_has_no_reader_told_anything_twice() -> None:
     """Seed 1 once had a version told twice: the look for all readers had come later than the stream's own."""
+    seen = 0
     for seed in range(4):
         slow = {"readers": 8, "trouble": 0.3, "troubles": ("slow",), "jobs": 6, "outages": 0}
         result = run(msgspec.structs.replace(draw(seed), **slow))
         assert not result.verdict.findings, result.report()
-        assert any(isinstance(event.fact, Seen) for event in result.events)
+        seen += sum(isinstance(event.fact, Seen) for event in result.events)
+    assert seen > 0
 
 
 def test_seeds_differ_in_what_they_do() -> None:
