@@ -26,7 +26,7 @@ async def test_the_wait_behind_a_long_queue_is_bounded_by_the_weights() -> None:
             for start in range(0, n, 1_000):
                 batch = min(1_000, n - start)
                 ids = [place.app.home.ids.next() for _ in range(batch)]
-                await place.store.push([NewJob(id=id, task=task, queue=queue, body=b"[]") for id in ids])
+                await place.store.push([NewJob(id=id, task=task, queue=queue, body=b"{}") for id in ids])
         worker = await place.hire(concurrency=SLOTS, weights={"detail": 8, "list": 2})
         await place.until(lambda: begun.count("detail") == DETAILS)
         await place.end(worker, now=True)
