@@ -101,6 +101,15 @@ SAME = {
         ),
         numbers=False,
     ),
+    "questions list": Row(("", "--json", "--fail-empty")),
+    "questions show": Row(("nothing", "nothing --json")),
+    "questions answer": Row(("nothing x", "nothing x --json", "nothing x --read-only")),
+    "groups list": Row(("", "--json", "--fail-empty")),
+    "groups resources": Row(("", "--json")),
+    "groups close": Row(("host a.example --reason audit", "host a.example --json", "a/b c")),
+    "groups open": Row(
+        ("host a.example", "host a.example --json"), first=(("groups", "close", "host", "a.example"),)
+    ),
     "queues resume": Row(("late", "late --json"), first=(("queues", "pause", "late"),), numbers=False),
     "schedules list": Row(("", "--json", "--fail-empty", "--read-only")),
     "schedules show": Row(("yearly", "yearly --json", "nobody")),
