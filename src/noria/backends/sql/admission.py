@@ -19,6 +19,8 @@ def regard(work: Transaction, drafts: Drafts, places: Iterable[int] | None = Non
     Args:
         places: of the drafts that are looked at; all, unless it is given.
     """
+    if places is None:
+        drafts.regarded = True
     if not work.bounds:
         return
     bounded: dict[int, Bounds] = {}

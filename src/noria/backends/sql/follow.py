@@ -10,7 +10,7 @@ from noria.backends.ends import follow_up_flaw
 from noria.backends.sql import heirs
 from noria.backends.sql.admission import regard
 from noria.backends.sql.drafts import Drafts
-from noria.backends.sql.push import announce, entered
+from noria.backends.sql.push import store
 from noria.backends.sql.rows import encode
 from noria.backends.sql.settings import Settings
 from noria.backends.sql.transaction import Transaction
@@ -44,20 +44,14 @@ class FollowUps:
         for place, (index, _) in enumerate(self._owners):
             if verdicts[index] is not Verdict.OK or index in self.flaws:
                 drafts.drop(place, drafts.receipts[place])
-        rows = drafts.stored()
-        if not rows:
+        if not drafts.stored():
             return
         # Its parent has ended, so that none can be rejected for whom it waits for.
         if drafts.waiting:
             heirs.admit(work, drafts, strict=False)
         if work.looks_first:
             regard(work, drafts)
-            drafts.regarded = True
-        work.insert(drafts)
-        if drafts.waiting:
-            heirs.enter(work, drafts)
-        entered(work, drafts)
-        announce(work, drafts.stored())
+        store(work, drafts)
         links: defaultdict[str, list[str]] = defaultdict(list)
         for (_, owner), receipt in zip(self._owners, drafts.receipts, strict=True):
             if receipt.status in ("existing", "updated", "merged"):

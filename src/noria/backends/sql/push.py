@@ -64,14 +64,9 @@ class Pushes(Call):
             heirs.admit(work, drafts, strict=True)
         if work.looks_first or self._carrying:
             regard(work, drafts)
-            drafts.regarded = True
             self._keep_whole(drafts)
         conflicts = self._write_docs(work, drafts) if self._carrying else {}
-        work.insert(drafts)
-        if drafts.waiting:
-            heirs.enter(work, drafts)
-        entered(work, drafts)
-        announce(work, drafts.stored())
+        store(work, drafts)
         return [conflicts.get(index) or drafts.receipts[span] for index, span in enumerate(self._spans)]
 
     def _keep_whole(self, drafts: Drafts) -> None:
@@ -107,7 +102,16 @@ class Pushes(Call):
 _WAITING: Final = int(State.WAITING)
 
 
-def entered(work: Transaction, drafts: Drafts) -> None:
+def store(work: Transaction, drafts: Drafts) -> None:
+    """Insert the drafts that are left, with all that follows for others."""
+    work.insert(drafts)
+    if drafts.waiting:
+        heirs.enter(work, drafts)
+    _enter(work, drafts)
+    _announce(work, drafts.stored())
+
+
+def _enter(work: Transaction, drafts: Drafts) -> None:
     """Note what stored jobs say of families and resources, and that some came in line."""
     bound = drafts.stored_bound() if drafts.bound else ()
     if bound:
@@ -118,7 +122,7 @@ def entered(work: Transaction, drafts: Drafts) -> None:
             work.groups.come(job.group.ref.family, job.group.ref.key)
 
 
-def announce(work: Transaction, rows: Sequence[Row]) -> None:
+def _announce(work: Transaction, rows: Sequence[Row]) -> None:
     """Count the new jobs, and wake whoever waits for them.
 
     Whoever waits looks again after a poll anyway, so that a job that is due later needs no hint. One that comes in line
