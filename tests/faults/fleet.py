@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -91,10 +93,14 @@ class Process:
             self._popen.wait(10)
 
     def stop(self) -> None:
-        """SIGSTOP: a fault until `go_on`."""
+        """SIGSTOP: a fault until `go_on`. Not while it has the right to write into a file: nobody else could work."""
         self._pause = self._fleet.recorder.fault(f"pause {self.proc}", "pause", self.proc)
         self._pause.__enter__()
         os.kill(self.pid, signal.SIGSTOP)
+        while not self._fleet.is_writable():
+            os.kill(self.pid, signal.SIGCONT)
+            time.sleep(0.01)
+            os.kill(self.pid, signal.SIGSTOP)
 
     def go_on(self) -> None:
         """SIGCONT."""
@@ -218,6 +224,18 @@ class Fleet:
         process = Process(self, name, [*program, *flags], environment, log)
         self.processes.append(process)
         return process
+
+    def is_writable(self) -> bool:
+        """Whether nobody keeps the right to write into the file, if the store is one."""
+        if not self.store.exists():
+            return True
+        with contextlib.closing(sqlite3.connect(self.store, timeout=1.0, isolation_level=None)) as connection:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                return False
+            connection.execute("ROLLBACK")
+            return True
 
     def journals(self) -> list[Path]:
         """The run journals on this host."""

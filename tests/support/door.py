@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 
 from noria import Context, Noria
+from noria.app.catalog import KIND
 from noria.backends.sqlite import SqliteBackend
 from noria.clock import SystemClock
 from noria.front import asgi
@@ -92,10 +93,13 @@ class Place:
         await asyncio.sleep(0.005)
 
     async def hire(self, **settings: Any) -> Worker:
-        """A worker that runs."""
+        """A worker that runs, and whose tasks every front can know."""
         worker = self.app.worker(**{"poll": 0.1, **settings})
         self._workers.append((worker, asyncio.ensure_future(worker.run())))
         await worker.started.wait()
+        async with self.patience():
+            while None in await self.app.backend.read(KIND, [sheet.name for sheet in self.app.sheets()]):
+                await self.breathe()
         return worker
 
     async def close(self) -> None:
