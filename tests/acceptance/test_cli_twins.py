@@ -248,7 +248,16 @@ class Twin:
 
     def settle(self) -> None:
         """Wait until its worker has done what there was to do."""
-        until(lambda: not self.near("jobs", "list", "state:queued,running,retrying", "--json").out)
+        live = ("jobs", "list", "state:queued,running,retrying", "--json")
+        until(
+            lambda: not self.owes() and not self.near(*live).out,
+            what=lambda: f"live jobs: {self.near(*live)}",
+        )
+
+    def owes(self) -> bool:
+        """Whether its timer is to fire for slots of the past: one after another, each when the last has ended."""
+        timer = json.loads(self.near("schedules", "show", "yearly", "--json").out)
+        return timer["paused"] is None and (timer["backlog"] > 0 or bool(timer["waiting_at"]))
 
     def run(self, *words: str) -> Said:
         """One command, as this twin is used: if it has a front, with nothing but that one's URL."""
@@ -275,7 +284,7 @@ _SPENT = (
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f-]{27}\b"), "ID"),
     (re.compile(r"\bnor_\w+"), "KEY"),
     (re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.]+Z?"), "WHEN"),
-    (re.compile(r"\b\d+(?:\.\d+)? ?(?:ms|s|min|h|m|d)\b(?: ago)?|\bnow\b"), "TIME"),
+    (re.compile(r"\b\d{1,6}(?:\.\d+)? ?(?:ms|s|min|h|m|d)\b(?: ago)?|\bnow\b"), "TIME"),
     (re.compile(r"\b\d+\.\d+(?:e-?\d+)?\b"), "F"),
     (re.compile(r"\b[0-9a-f]{8,32}\b"), "ID"),
     (re.compile(r"pid \d+|\"pid\":\d+"), "PID"),

@@ -20,14 +20,16 @@ PATIENCE = 30.0
 """Seconds after which what has not happened will not happen."""
 
 
-def until(seen: Callable[[], T], *, seconds: float = PATIENCE, what: str = "") -> T:
+def until(seen: Callable[[], T], *, seconds: float = PATIENCE, what: str | Callable[[], str] = "") -> T:
     """Look again and again until there is something to see."""
     deadline = time.monotonic() + seconds
     while True:
         found = seen()
         if found:
             return found
-        assert time.monotonic() < deadline, what or f"nothing happened within {seconds} s"
+        if time.monotonic() > deadline:
+            told = what if isinstance(what, str) else what()
+            raise AssertionError(told or f"nothing happened within {seconds} s")
         time.sleep(0.02)
 
 
