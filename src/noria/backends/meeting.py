@@ -9,6 +9,7 @@ from msgspec import structs
 
 from noria.backends.claims import Holder, meet, read_trace
 from noria.ids import Id
+from noria.model.after import not_there
 from noria.model.claim import NEW
 from noria.model.job import NewJob, Receipt
 
@@ -43,6 +44,7 @@ class Meeting(ABC):
         self._ids: dict[Id, Receipt] = {}
         self._keys: dict[Key, Holder | int | Id] = {}
         self._unsure: set[Key] = set()
+        self._absent: set[str] = set()
 
     @abstractmethod
     def known(self, id: Id) -> Holder | None:
@@ -51,6 +53,14 @@ class Meeting(ABC):
     @abstractmethod
     def fresh(self, place: int) -> Holder:
         """A job of this meeting that is to be stored, and so holds its key."""
+
+    @abstractmethod
+    def refusal(self, place: int, job: NewJob, before: Holder | None) -> Receipt | None:
+        """Why a job that is to be stored is not, since its queue has no room for it; None if it has, or if others see.
+
+        Args:
+            before: the job of the same queue that makes way for it, whose room it takes.
+        """
 
     @abstractmethod
     def make_way(self, holder: Holder, successor: Id | None) -> None:
@@ -67,10 +77,14 @@ class Meeting(ABC):
         """
         if taken.stored or job.id in self._ids:
             return self._again(job.id, taken)
-        receipt = self._met(job, taken)
+        receipt = self._orphaned(job) or self._met(place, job, taken)
         if receipt is None:
             return None
         self._ids[job.id] = receipt
+        if receipt.status == "rejected":
+            self._absent.add(job.id.hex())
+            return receipt
+        self._absent.discard(job.id.hex())
         if receipt.status in ("updated", "merged"):
             self.added.append((job, receipt))
         elif receipt.status in NEW and job.unique is not None:
@@ -83,13 +97,16 @@ class Meeting(ABC):
         before = self._ids[id]
         return Receipt("existing", id, "id") if before.status in NEW else before
 
-    def _met(self, job: NewJob, taken: Taken) -> Receipt | None:
-        if job.unique is None:
-            return Receipt("created", job.id)
+    def _orphaned(self, job: NewJob) -> Receipt | None:
+        """That it waits for a job that is neither stored, nor comes before it in this meeting."""
+        missing = next((parent for parent in job.extras.after if parent in self._absent), None)
+        return None if missing is None else orphaned(job, missing)
+
+    def _met(self, place: int, job: NewJob, taken: Taken) -> Receipt | None:
+        found = None if job.unique is None else self._keys.get((job.task, job.unique), taken.holder)
+        if found is None or job.unique is None:
+            return self.refusal(place, job, None) or Receipt("created", job.id)
         key = job.task, job.unique
-        found = self._keys.get(key, taken.holder)
-        if found is None:
-            return Receipt("created", job.id)
         if key in self._unsure:
             return None
         if not changes(job):
@@ -100,6 +117,10 @@ class Meeting(ABC):
             return None
         self._keys[key] = holder
         receipt = meet(job, holder, self.now, self._max_body)
+        if receipt.status in NEW:
+            # Before anything becomes of the holder.
+            takes_room = receipt.status == "replaced" and holder.queue == job.queue
+            receipt = self.refusal(place, job, holder if takes_room else None) or receipt
         self._follow(receipt, holder)
         return receipt
 
@@ -118,6 +139,11 @@ class Meeting(ABC):
             self.make_way(holder, receipt.id if receipt.status == "replaced" else None)
         elif receipt.status in ("updated", "merged"):
             self.change(holder)
+
+
+def orphaned(job: NewJob, missing: str) -> Receipt:
+    """A job that cannot be stored, since one that it is to wait for is not there; that is given as hex."""
+    return Receipt("rejected", job.id, f"it cannot be stored: {not_there(missing)}")
 
 
 def changes(job: NewJob) -> bool:

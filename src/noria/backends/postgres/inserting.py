@@ -10,7 +10,7 @@ from noria.backends.sql.drafts import BODY, Drafts, Row
 from noria.backends.sql.holders import conclude
 from noria.backends.sql.rows import decode, encode
 from noria.backends.sql.settings import BLOB_CHUNK
-from noria.backends.sql.taken import contested, stand_back
+from noria.backends.sql.taken import decide, hold
 from noria.backends.sql.transaction import Transaction
 from noria.errors import Unavailable
 
@@ -20,8 +20,8 @@ _TRIES: Final = 10
 
 def insert(work: Transaction, drafts: Drafts) -> None:
     """Store the drafts; see `noria.backends.sql.transaction.Transaction.insert`."""
-    if keys := contested(drafts):
-        work.run("claim_lock", encode(keys))
+    hold(work, drafts)
+    drafts.make_way()
     for portion in _portions(drafts):
         regarded = drafts.regarded
         stored = _push(work, drafts, portion, regarded)
@@ -33,7 +33,8 @@ def insert(work: Transaction, drafts: Drafts) -> None:
                 # Only now it is known that some queues may have limits; nearly always none has.
                 regard(work, drafts, portion)
                 regarded = True
-            stand_back(work, drafts, portion)
+            decide(work, drafts, portion)
+            drafts.make_way()
             portion = [place for place in portion if drafts.rows[place] is not None]
             stored = _push(work, drafts, portion, regarded) if portion else None
         else:

@@ -27,6 +27,7 @@ from noria.backends.sql import heirs, transaction
 from noria.backends.sql.drafts import Drafts
 from noria.backends.sql.outlines import notes_of
 from noria.backends.sql.push import Push, Pushes
+from noria.backends.sql.rows import encode
 from noria.backends.units import millis
 from noria.errors import InvalidInput, NoriaError, Unavailable
 from noria.model.job import NewJob, Receipt
@@ -62,6 +63,9 @@ class CallersTransaction(transaction.Transaction):
 
     def insert(self, drafts: Drafts) -> None:
         insert(self, drafts)
+
+    def hold_keys(self, keys: Sequence[tuple[str, str]]) -> None:
+        self.run("claim_lock", encode(keys))
 
 
 async def push_within(conn: object, jobs: Sequence[NewJob], settings: Settings) -> list[Receipt]:

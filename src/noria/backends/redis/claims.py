@@ -38,18 +38,22 @@ def push(jobs: Sequence[NewJob], docs: Sequence[DocWrite], settings: Settings) -
     """Enqueue jobs in one step with documents; gives their receipts, or what is to be raised.
 
     Of a job that has no room in its queue there is how many may wait there, instead of its receipt; with documents
-    nothing is stored then.
+    nothing is stored then, nor if one of them is rejected.
     """
     outside: dict[Id, int] = {}
     keys = list(dict.fromkeys((job.task, job.unique) for job in jobs if job.unique is not None))
     for _ in range(_TRIES):
         inside = [job for job in jobs if job.id not in outside]
         ids = [job.id for job in inside]
-        (found,) = yield [Request("claim_look", [len(ids), *ids, *map(_field, keys)])]
+        parents = list(dict.fromkeys(parent for job in inside for parent in job.extras.after))
+        sought: list[Word] = [len(parents), *map(bytes.fromhex, parents)]
+        (found,) = yield [Request("claim_look", [len(ids), *ids, *sought, *map(_field, keys)])]
         if isinstance(found, Exception):
             return found
-        look = _Meeting(inside, keys, found, settings)
+        look = _Meeting(inside, keys, parents, found, settings)
         receipts = look.receipts()
+        if docs and any(receipt.status == "rejected" for receipt in receipts):
+            return receipts
         (answer,) = yield [
             Request(
                 "claims",
@@ -65,10 +69,10 @@ def push(jobs: Sequence[NewJob], docs: Sequence[DocWrite], settings: Settings) -
                 look.new[place]: int(most) for place, most in zip(answer[1::2], answer[2::2], strict=True)
             }
             if docs or len(outside) == len(jobs):
-                return [outside.get(job.id) or Receipt("created", job.id) for job in jobs]
+                return [outside.get(job.id, Receipt("created", job.id)) for job in jobs]
         if answer == [b"o"]:
             rest = iter(receipts)
-            return [outside.get(job.id) or next(rest) for job in jobs]
+            return [outside[job.id] if job.id in outside else next(rest) for job in jobs]
     return Unavailable("others keep changing the jobs with the same unique keys: try again")
 
 
@@ -91,17 +95,26 @@ class _Meeting(meeting.Meeting):
     """Jobs, and who has their ids and keys."""
 
     def __init__(
-        self, jobs: Sequence[NewJob], keys: Sequence[Key], found: Sequence[Any], settings: Settings
+        self,
+        jobs: Sequence[NewJob],
+        keys: Sequence[Key],
+        parents: Sequence[str],
+        found: Sequence[Any],
+        settings: Settings,
     ) -> None:
         super().__init__(int(found[0]), settings.max_body)
+        there, found = found[1 : 1 + len(parents)], found[1 + len(parents) :]
+        self._absent |= {parent for parent, is_there in zip(parents, there, strict=True) if not is_there}
+        self._stands: dict[Id, Id] = {}
         self._settings = settings
         self._jobs = list(jobs)
-        self._traces: list[bytes] = list(found[1 : 1 + len(jobs)])
+        self._traces: list[bytes] = list(found[: len(jobs)])
         self._keyed = keys
-        self._rows = dict(_known(keys, found[1 + len(jobs) :]))
+        self._rows = dict(_known(keys, found[len(jobs) :]))
         self._holders = {row.seen.id: row for row in self._rows.values()}
         self._new: list[int] = []
         self._roomy: set[Id] = set()
+        self._admitted = {job.id for job in jobs if job.admitted}
         self._given_up: dict[int, Id | None] = {}
 
     def receipts(self) -> list[Receipt]:
@@ -117,11 +130,8 @@ class _Meeting(meeting.Meeting):
             assert receipt is not None, "who holds a key was looked at in the same moment"
             if receipt.status in NEW:
                 self._new.append(place)
-            if (
-                receipt.status == "replaced"
-                and Id(bytes.fromhex(receipt.why)) in self._holders.keys() | self._roomy
-            ):
-                self._roomy.add(job.id)  # it has the place of one that was there
+            elif receipt.status != "rejected" and receipt.id != job.id:
+                self._stands[job.id] = receipt.id
             receipts.append(receipt)
         return receipts
 
@@ -141,6 +151,12 @@ class _Meeting(meeting.Meeting):
         state = State.QUEUED if due <= self.now else State.SCHEDULED
         times = millis_or_none(job.expires), millis_or_none(job.deadline)
         return Holder(job.id, int(state), 0, job.queue, due, self.now, *times, job.codec, job.body, place)
+
+    def refusal(self, place: int, job: NewJob, before: Holder | None) -> Receipt | None:
+        # The script sees how much room there is.
+        if before is not None and (before.place is None or before.id in self._roomy | self._admitted):
+            self._roomy.add(job.id)
+        return None
 
     def make_way(self, holder: Holder, successor: Id | None) -> None:
         if holder.place is not None:
@@ -168,6 +184,9 @@ class _Meeting(meeting.Meeting):
             yield _field(key)
             yield b"" if row is None else row.seen.id
             yield 0 if row is None else _head(row).version
+        yield len(self._stands)
+        for pair in self._stands.items():
+            yield from pair
         yield from self._created()
         writes = [self._write(row) for row in self._holders.values() if row.changed or row.gives_up]
         yield len(writes)
@@ -220,10 +239,9 @@ class _Meeting(meeting.Meeting):
         for place in self._new:
             if self._given_up.get(place) is None:
                 job = self._jobs[place]
-                if job.id in self._roomy:
-                    job = structs.replace(job, admitted=True)
                 keyed = GIVEN_UP if place in self._given_up else None
-                yield from (job.id, *head_and_card(job, keyed), job.body)
+                head = head_and_card(job, keyed, roomy=job.id in self._roomy)
+                yield from (job.id, *head, job.body)
 
 
 def _known(keys: Sequence[Key], flat: Sequence[Any]) -> Iterator[tuple[Key, _Known]]:

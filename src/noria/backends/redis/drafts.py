@@ -12,7 +12,7 @@ from typing import Final
 from noria.backends.ends import follow_up_flaw
 from noria.backends.redis.call import Word
 from noria.backends.redis.cards import write_card
-from noria.backends.redis.heads import FOLLOWS, LIVELY, NEVER, TIMED, WAITING, Head, pack
+from noria.backends.redis.heads import FOLLOWS, LIVELY, NEVER, ROOMY, TIMED, WAITING, Head, pack
 from noria.backends.redis.ties import tie
 from noria.backends.units import millis
 from noria.model.job import NewJob, Receipt
@@ -88,6 +88,11 @@ class Drafts:
         self.words[index] = None
         self.receipts[index] = Receipt("rejected", job.id, why, full=True)
 
+    def refuse(self, index: int, receipt: Receipt) -> None:
+        """Store nothing for this job; its receipt says why."""
+        self.words[index] = None
+        self.receipts[index] = receipt
+
     def stored(self) -> list[int]:
         """The places of those that are to be stored."""
         return [index for index, words in enumerate(self.words) if words is not None]
@@ -130,11 +135,12 @@ def _options(job: NewJob) -> Options:
     )
 
 
-def head_and_card(job: NewJob, keyed: int | None = None) -> tuple[bytes, bytes]:
+def head_and_card(job: NewJob, keyed: int | None = None, *, roomy: bool = False) -> tuple[bytes, bytes]:
     """A job but for its id and arguments, as `push.lua` takes it.
 
     Args:
         keyed: how it has its key, if that is not as it says.
+        roomy: whether it has the room of one that makes way for it.
 
     Raises:
         ValueError: it cannot be stored.
@@ -147,7 +153,7 @@ def head_and_card(job: NewJob, keyed: int | None = None) -> tuple[bytes, bytes]:
     head = Head(
         lane=job.lane,
         keyed=keyed,
-        taken=int(job.admitted),
+        taken=ROOMY if roomy else int(job.admitted),
         kin=bool(job.extras.parent_id) + FOLLOWS * bool(job.extras.after),
         # For how long it holds its key, until the script knows when that ends.
         finished=_stored_or_never(job.claim.within) if job.claim is not None and keyed == TIMED else NEVER,

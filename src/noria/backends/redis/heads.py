@@ -24,6 +24,9 @@ ERASED: Final = 20
 UNSUCCESSFUL, FOLLOWS = 8, 16
 """Parts of `kin`."""
 
+ROOMY: Final = 2
+"""As `taken` of a job that is to be stored: it has the room of one that makes way for it."""
+
 _LAYOUT: Final = Layout("<BBBBBBBBIIddddddddiIIIIII")
 _TEXTS: Final = 7
 _pack, _unpack, _size = _LAYOUT.pack, _LAYOUT.unpack_from, _LAYOUT.size

@@ -88,9 +88,11 @@ class Pushes(Call):
         for (index, place), receipt in zip(places, answers, strict=True):
             if isinstance(receipt, int):
                 drafts[index].note_full(place, receipt)
+            elif receipt.status == "rejected":
+                drafts[index].refuse(place, receipt)
             else:
                 drafts[index].receipts[place] = receipt
-        if self.pushes[parcel.members[0]].docs and any(isinstance(each, int) for each in answers):
+        if self.pushes[parcel.members[0]].docs and not drafts[parcel.members[0]].whole:
             drafts[parcel.members[0]].reject_all(_ANOTHER)
         if _waits(jobs) or any(drafts[index].receipts[place].status == "replaced" for index, place in places):
             yield [heirs.request(settings)]

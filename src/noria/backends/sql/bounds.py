@@ -12,6 +12,7 @@ from noria.backends.units import earlier, millis, millis_or_none
 from noria.model.job import rank
 from noria.model.limits import AGEING
 from noria.model.state import EDITABLE, State
+from noria.model.wording import count
 
 NONE: Final = "[]"
 """What is read where no queue has limits."""
@@ -83,6 +84,12 @@ def columns_of(change: Limit) -> list[object]:
 def length_of(sizes: Sizes, queue: str) -> int:
     """How many jobs of a queue wait, as `max_length` counts them."""
     return sum(n for name, state, n in sizes if name == queue and state in EDITABLE)
+
+
+def full(bounds: Bounds) -> str:
+    """Why a queue takes no further job."""
+    most = bounds.max_length or 0
+    return f"queue {bounds.queue!r} is full: {count(most, 'job')} may wait in it; enqueue it again later"
 
 
 def running_of(sizes: Sizes, queue: str) -> int:

@@ -7,7 +7,7 @@ options. Only what differs from that is looked at closer.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from noria.backends.sql.bounds import Bounds
 from noria.backends.sql.rows import Bytes, encode, from_bytes, write_extras
@@ -48,6 +48,13 @@ _SPILLED: Bytes = (None, None)
 _UNFIT = (ValueError, TypeError, OverflowError, AttributeError)
 
 
+class Pending(Protocol):
+    """What is to be written before some jobs can be stored."""
+
+    def write(self) -> None:
+        """Write it."""
+
+
 class Drafts:
     """Jobs on their way into rows. Where there is no row, the receipt says why.
 
@@ -60,7 +67,9 @@ class Drafts:
         large: places of jobs whose bodies are too large for a row; it gets a key by `give_keys`.
         bound: places of jobs that have a group, or need resources.
         rooms: for each queue of bounded length that was looked at, how many more jobs it may have.
+        pending: what was decided about stored jobs that hold the keys of these, and is still to be written.
         regarded: all of them follow the limits of their queues already.
+        holding: others wait who may change the holders of the same keys.
         claims: places of jobs that have their unique keys in a way of their own.
         given_up: for jobs that have given up their keys to later ones of the same call before they are stored, by
             their places: which of these is stored in their stead, if they are to be cancelled.
@@ -71,7 +80,10 @@ class Drafts:
         self.now = now
         self._text: str | None = None
         self.rooms: dict[str, int] = {}
+        self.pending: Pending | None = None
+        self._roomy: set[int] = set()
         self.regarded = False
+        self.holding = False
         self.rows: list[Row | None] = []
         self.receipts = [Receipt("created", job.id) for job in jobs]
         self._settings = settings
@@ -115,6 +127,24 @@ class Drafts:
     def stored_bound(self) -> list[NewJob]:
         """The jobs that have a row, and a group or needs."""
         return [self.jobs[index] for index in self.bound if self.rows[index] is not None]
+
+    def find_room(self, index: int, *, freed: bool) -> bool:
+        """Whether the queue of a job that is to be stored has room for it; `freed`: another one of it makes way."""
+        queue = self.jobs[index].queue
+        if queue not in self.rooms or index in self._roomy:
+            return True
+        if not freed:
+            if self.rooms[queue] <= 0 and not self.jobs[index].admitted:
+                return False
+            self.rooms[queue] -= 1
+        self._roomy.add(index)
+        return True
+
+    def make_way(self) -> None:
+        """Write what was decided about stored jobs that hold the keys of these."""
+        pending, self.pending = self.pending, None
+        if pending is not None:
+            pending.write()
 
     def shape(self, index: int, bounds: Bounds) -> None:
         """Let a row have the place, and the end, that the limits of its queue give it."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from noria.backends.contract import Verdict
 from noria.backends.ends import follow_up_flaw
 from noria.backends.sql import heirs
-from noria.backends.sql.admission import regard
+from noria.backends.sql.admission import foresee
 from noria.backends.sql.drafts import Drafts
 from noria.backends.sql.push import store
 from noria.backends.sql.rows import encode
@@ -50,7 +50,7 @@ class FollowUps:
         if drafts.waiting:
             heirs.admit(work, drafts, strict=False)
         if work.looks_first:
-            regard(work, drafts)
+            foresee(work, drafts, whole=False)
         store(work, drafts)
         links: defaultdict[str, list[str]] = defaultdict(list)
         for (_, owner), receipt in zip(self._owners, drafts.receipts, strict=True):

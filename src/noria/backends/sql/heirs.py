@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from noria.backends.meeting import orphaned
 from noria.backends.sql.drafts import Drafts
 from noria.backends.sql.passage import finish
 from noria.backends.sql.rows import Waiter, Waiting, decode, encode
 from noria.backends.sql.transaction import Transaction
 from noria.backends.units import millis
-from noria.model.after import not_there, refused
-from noria.model.job import Receipt
+from noria.model.after import refused
 from noria.model.outcome import Failure
 from noria.model.state import State
 
@@ -41,8 +41,7 @@ def admit(work: Transaction, drafts: Drafts, *, strict: bool) -> None:
     for place in drafts.waiting if strict else ():
         missing = _missing(drafts, places, place)
         if missing is not None and drafts.rows[place] is not None:
-            why = f"it cannot be stored: {not_there(missing)}"
-            drafts.drop(place, Receipt("rejected", drafts.jobs[place].id, why))
+            drafts.drop(place, orphaned(drafts.jobs[place], missing))
 
 
 def _missing(drafts: Drafts, places: Mapping[str, int], place: int) -> str | None:
@@ -65,8 +64,8 @@ def enter(work: Transaction, drafts: Drafts) -> None:
     rows: list[tuple[object, ...]] = []
     for place in drafts.waiting:
         job, row = drafts.jobs[place], drafts.rows[place]
-        if row is None:
-            continue
+        if row is None or drafts.given_up.get(place) is not None:
+            continue  # it is not stored, or has ended already
         parents = dict.fromkeys(
             parent if drafts.parents[parent] else stands.get(parent, parent) for parent in job.extras.after
         )

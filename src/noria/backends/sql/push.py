@@ -10,10 +10,11 @@ from typing import ClassVar, Final
 
 from noria.backends.contract import DocWrite
 from noria.backends.sql import board, groups, heirs
-from noria.backends.sql.admission import regard
+from noria.backends.sql.admission import foresee
 from noria.backends.sql.call import Call, Sync
 from noria.backends.sql.drafts import DUE, LANE, QUEUE, STATE, TASK, Drafts, Row, families_of, needs_of
 from noria.backends.sql.settings import Settings
+from noria.backends.sql.taken import contested, hold
 from noria.backends.sql.transaction import Transaction
 from noria.backends.units import millis
 from noria.errors import Conflict
@@ -60,14 +61,31 @@ class Pushes(Call):
         """Store the jobs and documents, as `Queue.push` promises."""
         drafts = self._drafts
         assert drafts is not None, "prepared before"
+        if self._carrying and len(self.pushes) > 1 and _delicate(work, drafts):
+            return self._apart(work, drafts)
         if drafts.waiting:
             heirs.admit(work, drafts, strict=True)
-        if work.looks_first or self._carrying:
-            regard(work, drafts)
+        whole = bool(self._carrying or drafts.waiting)
+        if work.looks_first or whole:
+            foresee(work, drafts, whole=whole)
             self._keep_whole(drafts)
         conflicts = self._write_docs(work, drafts) if self._carrying else {}
         store(work, drafts)
         return [conflicts.get(index) or drafts.receipts[span] for index, span in enumerate(self._spans)]
+
+    def _apart(self, work: Transaction, drafts: Drafts) -> Replies:
+        """Run those with documents one after the other: what becomes of one may decide about the next."""
+        hold(work, drafts)
+        if queues := _bounded(work, drafts):
+            work.hold_lengths(queues)
+        replies: Replies = [[] for _ in self.pushes]
+        plain = [index for index, push in enumerate(self.pushes) if not push.docs]
+        for members in (*([index] for index in self._carrying), plain):
+            part = Pushes([self.pushes[index] for index in members])
+            part.prepare(work.settings, work.now)
+            for index, reply in zip(members, part.run(work), strict=True):
+                replies[index] = reply
+        return replies
 
     def _keep_whole(self, drafts: Drafts) -> None:
         """Of a call with documents, one job that is rejected leaves nothing."""
@@ -90,11 +108,24 @@ class Pushes(Call):
 
     def _leave_out(self, drafts: Drafts, why: Mapping[int, str]) -> None:
         """Store no job of these calls."""
+        if why:
+            drafts.pending = None  # what was decided about is a call of its own
         for index, reason in why.items():
             for place in range(self._spans[index].start, self._spans[index].stop):
                 if drafts.receipts[place].status != "rejected":
                     text = f"it cannot be stored: {reason}"
                     drafts.drop(place, Receipt("rejected", drafts.jobs[place].id, text))
+
+
+def _delicate(work: Transaction, drafts: Drafts) -> bool:
+    """Whether some of these may be refused, or change other jobs, only because of what becomes of others."""
+    return bool(contested(drafts) or _bounded(work, drafts))
+
+
+def _bounded(work: Transaction, drafts: Drafts) -> list[str]:
+    """The queues of bounded length that these are for."""
+    lengths = {queue for queue, bounds in work.bounds.items() if bounds.max_length is not None}
+    return sorted(lengths & {job.queue for job in drafts.jobs}) if lengths else []
 
 
 # ---- what follows

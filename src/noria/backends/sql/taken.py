@@ -11,12 +11,14 @@ from msgspec import Struct
 from noria.backends import meeting
 from noria.backends.claims import Holder
 from noria.backends.meeting import Key, changed, changes
-from noria.backends.sql.drafts import DUE, STATE, Drafts
+from noria.backends.sql.bounds import full
+from noria.backends.sql.drafts import DEADLINE, DUE, EXPIRES, STATE, Drafts
 from noria.backends.sql.holders import Holders
 from noria.backends.sql.rows import decode, encode, to_id
 from noria.backends.sql.transaction import Transaction
 from noria.ids import Id
 from noria.model.claim import NEW
+from noria.model.job import NewJob, Receipt
 
 
 class Taken(Struct, array_like=True):
@@ -38,8 +40,17 @@ class Taken(Struct, array_like=True):
         return self.hold is not None and 0 < self.hold <= now
 
 
-def stand_back(work: Transaction, drafts: Drafts, places: Iterable[int] | None = None) -> None:
-    """Drop the drafts for which another job stands: a stored one, or one before it in the same batch.
+def hold(work: Transaction, drafts: Drafts) -> None:
+    """Have others wait who may change the holders of the same keys as these drafts; before anything is stored."""
+    if drafts.claims and not drafts.holding and (keys := contested(drafts)):
+        work.hold_keys(keys)
+        drafts.holding = True
+
+
+def decide(work: Transaction, drafts: Drafts, places: Iterable[int] | None = None) -> None:
+    """Drop the drafts for which another job stands, stored or before it in the same batch, or that have no room.
+
+    Nothing is written: what becomes of those that hold keys is `drafts.pending`.
 
     Args:
         places: of the drafts that are looked at; all, unless it is given.
@@ -58,7 +69,7 @@ def stand_back(work: Transaction, drafts: Drafts, places: Iterable[int] | None =
         judge.settle(index, each)
     for job, receipt in judge.added:
         holders.remember(job, receipt)
-    holders.write()
+    drafts.pending = holders
 
 
 def contested(drafts: Drafts) -> list[Key]:
@@ -77,6 +88,7 @@ class _Meeting(meeting.Meeting):
 
     def __init__(self, work: Transaction, drafts: Drafts, holders: Holders) -> None:
         super().__init__(work.now, work.settings.max_body)
+        self._work = work
         self._drafts = drafts
         self._holders = holders
 
@@ -105,7 +117,6 @@ class _Meeting(meeting.Meeting):
     def fresh(self, place: int) -> Holder:
         drafts, job, row = self._drafts, self._drafts.jobs[place], self._drafts.rows[place]
         assert row is not None, "only one that is to be stored holds a key"
-        expires, deadline = row[-3:-1]
         return Holder(
             job.id,
             row[STATE],
@@ -113,12 +124,17 @@ class _Meeting(meeting.Meeting):
             job.queue,
             row[DUE],
             drafts.now,
-            expires,
-            deadline,
+            row[EXPIRES],
+            row[DEADLINE],
             job.codec,
             job.body,
             place,
         )
+
+    def refusal(self, place: int, job: NewJob, before: Holder | None) -> Receipt | None:
+        if self._drafts.find_room(place, freed=before is not None):
+            return None
+        return Receipt("rejected", job.id, full(self._work.bounds_of(job.queue)), full=True)
 
     def make_way(self, holder: Holder, successor: Id | None) -> None:
         if holder.place is None:
@@ -131,3 +147,6 @@ class _Meeting(meeting.Meeting):
             self._holders.change(holder)
         else:
             self._drafts.change(holder.place, changed(self._drafts.jobs[holder.place], holder))
+            bounds = self._work.bounds_of(holder.queue)
+            if bounds.shapes:
+                self._drafts.shape(holder.place, bounds)

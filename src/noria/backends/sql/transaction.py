@@ -142,6 +142,10 @@ class Transaction(ABC):
         """Have others wait who add to these queues by their length, until this has ended; one writes at a time."""
         return
 
+    def hold_keys(self, keys: Sequence[tuple[str, str]]) -> None:
+        """Have others wait who may change the holders of these keys, until this has ended; one writes at a time."""
+        return
+
     def _wake_freed(self) -> None:
         """Tell whoever waits that a place is free in a queue of which only so many jobs may run."""
         for (queue, state), n in self._counts.items():

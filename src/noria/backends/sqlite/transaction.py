@@ -10,7 +10,7 @@ from noria.backends.sql import blobs, transaction
 from noria.backends.sql.drafts import Drafts
 from noria.backends.sql.holders import conclude
 from noria.backends.sql.settings import Settings
-from noria.backends.sql.taken import stand_back
+from noria.backends.sql.taken import decide
 from noria.backends.sqlite.patterns import Patterns
 from noria.backends.sqlite.statements import statement
 
@@ -39,13 +39,15 @@ class Transaction(transaction.Transaction):
 
         Only if it fails, as a whole and leaving no trace, are the taken ids and keys looked up and the rest inserted.
         """
+        drafts.make_way()
         if drafts.large:
             drafts.give_keys(blobs.keys(self))
         push = "push_bound" if drafts.bound else "push"
         try:
             self.run(push, drafts.as_json(), self.now)
         except apsw.ConstraintError:
-            stand_back(self, drafts)
+            decide(self, drafts)
+            drafts.make_way()
             if drafts.large:
                 # What stood back may have taken keys, and given bodies to others.
                 drafts.give_keys(blobs.keys(self))

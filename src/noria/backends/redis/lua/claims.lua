@@ -4,9 +4,11 @@
 -- In: ARGV[3] milliseconds within which a job that becomes due still wakes workers; ARGV[4] rules of families and
 --     resources, as declare.lua takes them, or empty; ARGV[5] how many documents, each as in board_write.lua; then each
 --     with their number before them: ids that must not be stored; keys, each with the id of the job that must hold it,
---     or nothing, and the version of its head; new jobs, each an id, a head, a card, a body; changes of holders, each
---     as in write.lua; traces of jobs that are added to others, each an id, a head, until when, and the text; jobs that
---     end as cancelled at once, each an id, a head, a card, a body, why, and for how long they are kept.
+--     or nothing, and the version of its head; jobs that are not stored, each with the one that stands for it; new jobs,
+--     each an id, a head, a card, a body; changes of holders, each as in write.lua; traces of jobs that are added to
+--     others, each an id, a head, until when, and the text; jobs that end as cancelled at once, each an id, a head, a
+--     card, a body, why, and for how long they are kept. `taken` of a new head is as in push.lua, or 2: it has the room
+--     of one that makes way for it.
 -- Out: ['o'] done; ['c'] something has changed meanwhile; ['f', place, how many may wait, …] of new jobs that have no
 --     room in their queues; or a text: the place of the first document that conflicts, with all versions. But for the
 --     first, nothing was written.
@@ -27,6 +29,8 @@ local function take(n)
     at = at + n
     return unpack(ARGV, at - n, at - 1)
 end
+
+local stands = {}
 
 local function holds()
     for _ = 1, number() do
@@ -50,7 +54,7 @@ local function crowded(first, last)
         if most then
             found[#found + 1] = (each - first) / 4
             found[#found + 1] = most
-        elseif not h.admitted then
+        elseif not h.roomy then
             coming[h.queue] = (coming[h.queue] or 0) + 1
         end
     end
@@ -58,6 +62,10 @@ local function crowded(first, last)
 end
 
 if not holds() then return {'c'} end
+for _ = 1, number() do
+    local id, other = take(2)
+    stands[id] = other
+end
 local jobs = 4 * number()
 local first, last = at, at + jobs - 1
 local outside = crowded(first, last)
@@ -94,7 +102,7 @@ for _ = 1, number() do
 end
 for each = first, last, 4 do
     local h, whole = begin(ARGV[each + 1])
-    local parents = h.kin >= 16 and parents_of(ARGV[each + 2]) or nil
+    local parents = h.kin >= 16 and standing(parents_of(ARGV[each + 2]), stands) or nil
     create(ARGV[each], h, whole, ARGV[each + 2], ARGV[each + 3], soon, parents)
 end
 conclude()

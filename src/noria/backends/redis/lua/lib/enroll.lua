@@ -1,5 +1,5 @@
 -- New jobs: what a push and a success with follow-ups store.
--- Gives: begin, full, refused, create, wait_for, parents_of, enroll, first_missing.
+-- Gives: begin, full, refused, create, wait_for, parents_of, standing, enroll, first_missing.
 
 -- The job that stands where this one would, if there is one.
 local function holder_of(id, h)
@@ -14,7 +14,7 @@ local function begin(packed)
     if h.keyed == 3 then h.till, h.finished = now + h.finished, NEVER end
     h.state = h.kin >= 16 and WAITING or h.due <= now and QUEUED or SCHEDULED
     h.rank, h.created = rank_of(h), now
-    h.admitted, h.taken = h.taken == 1, 0
+    h.admitted, h.roomy, h.taken = h.taken > 0, h.taken == 2, 0
     if h.tie ~= '' then ties().line_up(nil, h) end
     bound(h)
     return h, pack_head(h)
@@ -36,10 +36,13 @@ end
 
 -- Of the jobs from ARGV[first] to ARGV[last] those that have no room, as `enroll` gives them; nothing is stored.
 local function refused(first, last)
-    local found, coming, h = {}, {}, nil
+    local found, coming, seen, h = {}, {}, {}, nil
     for at = first, last, 4 do
         if ARGV[at + 1] ~= '' then h = begin(ARGV[at + 1]) end
-        if not holder_of(ARGV[at], h) then
+        local key = h.keyed > 0 and h.task .. '\0' .. h.unique
+        if not (seen[ARGV[at]] or key and seen[key] or holder_of(ARGV[at], h)) then
+            seen[ARGV[at]] = true
+            if key then seen[key] = true end
             local most = full(h, coming[h.queue] or 0)
             if most then
                 found[#found + 1] = (at - first) / 4
@@ -61,6 +64,17 @@ local function parents_of(card)
         end
     end
     return parents
+end
+
+-- Parents, each once, with those that stand for some of them in their stead.
+local function standing(parents, stands)
+    local found, seen = {}, {}
+    for _, parent in ipairs(parents) do
+        parent = stands[parent] or parent
+        if not seen[parent] then found[#found + 1] = parent end
+        seen[parent] = true
+    end
+    return found
 end
 
 -- Of the jobs from ARGV[first] to ARGV[last], the place of the first that waits for one which is not there, and that one.
@@ -123,12 +137,9 @@ local function enroll(first, last, soon, strict)
 
     -- Those that the job is to wait for, or nothing if it cannot be stored.
     local function parents_at(at)
-        local parents, seen = {}, {}
-        for _, parent in ipairs(parents_of(card)) do
-            parent = stands[parent] or parent
-            if strict and not head_of(parent) then return refuse(at, '-' .. parent) end
-            if not seen[parent] then parents[#parents + 1] = parent end
-            seen[parent] = true
+        local parents = standing(parents_of(card), stands)
+        for _, parent in ipairs(strict and parents or {}) do
+            if not head_of(parent) then return refuse(at, '-' .. parent) end
         end
         return parents
     end
