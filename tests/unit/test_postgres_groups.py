@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 
 import asyncpg
 import psycopg
@@ -13,6 +14,7 @@ from noria.backends.contract import FamilyRef, Verdict, Want, WorkerCard
 from noria.backends.postgres import PostgresBackend
 from noria.clock import SystemClock
 from noria.ids import IdSource, SessionId
+from noria.model.claim import Claim, OnConflict
 from noria.model.groups import Grouped, GroupRef, Need, Rule
 from noria.model.job import Lease, NewJob
 from noria.model.outcome import Outcome
@@ -57,6 +59,68 @@ async def take(backend: PostgresBackend, session: SessionId, wait: float = 0.0) 
 
 def end(lease: Lease) -> Settlement:
     return Settlement(lease.id, lease.starts, Outcome.SUCCEEDED, State.SUCCEEDED)
+
+
+@asynccontextmanager
+async def within(driver: str, *, commits: bool) -> AsyncIterator[object]:
+    """A connection in a transaction of a caller's own, committed or undone in the end."""
+    if driver == "psycopg":
+        async with await psycopg.AsyncConnection.connect(SERVER) as conn:
+            yield conn
+            await (conn.commit() if commits else conn.rollback())
+    else:
+        other = await asyncpg.connect(SERVER)
+        transaction = other.transaction()
+        await transaction.start()
+        yield other
+        await (transaction.commit() if commits else transaction.rollback())
+        await other.close()
+
+
+@pytest.mark.parametrize("commits", [True, False], ids=["committed", "undone"])
+@pytest.mark.parametrize("driver", ["psycopg", "asyncpg"])
+@pytest.mark.parametrize("how", ["replace", "keep_last"])
+async def test_a_place_that_is_given_up_in_a_callers_transaction_is_used_again_once_it_is_committed(
+    backend: PostgresBackend,
+    conn: psycopg.AsyncConnection,
+    schema: str,
+    how: OnConflict,
+    driver: str,
+    commits: bool,
+) -> None:
+    claim = Claim(until_start=True, on_conflict=how)
+    held, behind = job(group=ONE, unique="k", claim=claim), job(group=ONE)
+    await backend.push([held, behind])
+    session = await backend.open(CARD)
+
+    async with within(driver, commits=commits) as theirs:
+        [receipt] = await backend.push_within(theirs, [job(unique="k", claim=claim, delay=60.0)])
+        assert await take(backend, session) == []
+    leases = [await take(backend, session)]
+    await backend.settle(session, [end(leases[0][0])])
+    leases.append(await take(backend, session))
+
+    assert receipt.status == ("replaced" if how == "replace" else "updated")
+    ids = [[lease.id for lease in each] for each in leases]
+    assert ids == ([[behind.id], []] if commits else [[held.id], [behind.id]])
+    if commits:
+        for table in ("groups", "places", "coming", "waiting"):
+            found = await (await conn.execute(f"SELECT * FROM {schema}.{table}")).fetchall()
+            assert (table, found) == (table, [])
+
+
+async def test_several_callers_give_up_places_of_one_group(backend: PostgresBackend) -> None:
+    two = Grouped(HOST, Rule(limit=2))
+    claim = Claim(until_start=True, on_conflict="replace")
+    jobs = [job(group=two, unique=key, claim=claim) for key in "abcd"]
+    await backend.push(jobs)
+    for key in "ab":
+        async with within("psycopg", commits=True) as theirs:
+            await backend.push_within(theirs, [job(unique=key, claim=claim, group=two, delay=60.0)])
+
+    leases = await take(backend, await backend.open(CARD))
+
+    assert [lease.id for lease in leases] == [each.id for each in jobs[2:]]
 
 
 async def test_a_callers_transaction_keeps_nobody_from_handing_over_a_place(

@@ -94,9 +94,12 @@ class Groups:
     _leaving: list[str] = field(default_factory=list)
     _freed: bool = False
 
-    def come(self, family: str, key: str) -> None:
-        """A job came in line, or time has changed something."""
-        self._deeds[family, key].look = True
+    def come(self, family: str, key: str, *, taken: int = 0, ready: int = 0) -> None:
+        """A job came in line, or time has changed something. `taken`, `ready`: what others left to be added up."""
+        deed = self._deeds[family, key]
+        deed.look = True
+        deed.taken += taken
+        deed.ready += ready
 
     def leave(self, family: str, key: str, *, eligible: bool = False) -> None:
         """A job gave up its place. `eligible`: without having run."""
@@ -157,13 +160,12 @@ class Groups:
         """
         self.put_back(work)
         deeds, self._deeds = self._deeds, defaultdict(_Deed)
-        first: dict[Key, NewJob] = {}
         for job in jobs:
-            if job.group is not None and (key := (job.group.ref.family, job.group.ref.key)) in deeds:
-                first.setdefault(key, job)
+            if job.group is not None and (job.group.ref.family, job.group.ref.key) in deeds:
                 work.has_work(job.queue)
-        if first:
-            work.run("groups_coming", encode([(job.id.hex(), *key) for key, job in first.items()]))
+        if deeds:
+            rows = [(*key, deed.taken, deed.ready) for key, deed in deeds.items()]
+            work.run("groups_coming", encode(rows))
 
 
 # ---- families and resources
@@ -205,9 +207,9 @@ def supply(work: Transaction, needs: Mapping[str, Need]) -> None:
 
 def wake(work: Transaction, limit: int) -> int:
     """Have groups looked at in which time alone has changed something; says how many."""
-    woken = decode(work.row("groups_woken", work.now, limit)[0], list[Key])
-    for key in woken:
-        work.groups.come(*key)
+    woken = decode(work.row("groups_woken", work.now, limit)[0], list[tuple[str, str, int, int]])
+    for family, key, taken, ready in woken:
+        work.groups.come(family, key, taken=taken, ready=ready)
     return len(woken)
 
 

@@ -160,12 +160,14 @@ CREATE TABLE noria.groups (
 
 CREATE INDEX groups_waking ON noria.groups (wake) WHERE wake IS NOT NULL;
 
--- Groups into which callers have enqueued in transactions of their own, which must not lock what others need: to be
--- looked at by whoever leases or sweeps next. The id is that of one of the jobs.
+-- Groups whose jobs callers have added or changed in transactions of their own, which must not lock what others need: to be
+-- looked at by whoever leases or sweeps next. That one also adds the differences to what the group has taken and ready.
 CREATE TABLE noria.coming (
-    id uuid PRIMARY KEY,
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     family text COLLATE "C" NOT NULL,
-    group_key text COLLATE "C" NOT NULL
+    group_key text COLLATE "C" NOT NULL,
+    taken integer NOT NULL,
+    ready integer NOT NULL
 );
 
 CREATE TABLE noria.resources (

@@ -1,7 +1,6 @@
 -- Have groups looked at once this transaction, which is a caller's own and may last, has been committed.
--- In: 1 JSON [[id of a job as hex, family, key], …]. Out: nothing.
+-- In: 1 JSON [[family, key, how many more places are taken, how many more of their jobs are eligible], …]. Out: nothing.
 -- Locks: the new rows.
--- Safe to repeat: yes.
-INSERT INTO noria.coming (id, family, group_key)
-SELECT (v ->> 0)::uuid, v ->> 1, v ->> 2 FROM jsonb_array_elements($1::jsonb) AS e (v)
-ON CONFLICT DO NOTHING
+-- Safe to repeat: no, the differences would count twice; what is not committed counts never.
+INSERT INTO noria.coming (family, group_key, taken, ready)
+SELECT v ->> 0, v ->> 1, (v ->> 2)::integer, (v ->> 3)::integer FROM jsonb_array_elements($1::jsonb) AS e (v)
