@@ -29,7 +29,7 @@ from noria.model.state import State
 from tests.contract.conftest import needs
 from tests.contract.store import Store
 from tests.contract.words import QUEUE, enqueue, new, one, record, state, swept
-from tests.contract.workers import ENDS, end, fence, settle, take, worker
+from tests.contract.workers import ENDS, end, fence, settle, take, take_all, worker
 
 pytestmark = needs("groups")
 
@@ -651,6 +651,26 @@ async def test_a_person_closes_a_group_and_opens_it(store: Store) -> None:
     assert (await line(store)).closed == told.closed
     assert (await store.steer(HOST, Open())).closed is None
     assert ids_of(await take(store, session)) == ids[1:]
+
+
+async def test_a_group_of_which_very_many_could_run_is_closed_at_once(store: Store) -> None:
+    """More than a step of some stores moves."""
+    jobs = [new(store, group=Grouped(HOST, Rule(fair=False))) for _ in range(1_500)]
+    for at in range(0, len(jobs), 500):
+        await store.push(jobs[at : at + 500])
+    other = await one(store)
+    session = await worker(store)
+    await store.steer(HOST, Close())
+
+    leases = await take_all(store, session)
+    await swept(store)
+    await store.steer(HOST, Open())
+    await swept(store)
+    later = await take_all(store, session)
+
+    assert [lease.id for lease in leases] == [other]
+    assert {lease.id for lease in later} == {job.id for job in jobs}
+    assert len(later) == len(jobs)
 
 
 async def test_a_group_without_jobs_can_be_closed(store: Store) -> None:

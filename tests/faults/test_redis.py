@@ -390,7 +390,8 @@ async def test_nothing_is_left_of_groups_that_are_through(
     assert done == 1_000
     assert {"waiting", "placed", "groups"} <= before
     assert (
-        names_of(server) & {"waiting", "placed", "groups", "holding", "stands", "waking", "gates", "gated"}
+        names_of(server)
+        & {"waiting", "placed", "groups", "holding", "stands", "waking", "gates", "gated", "closing"}
         == set()
     )
 

@@ -22,6 +22,8 @@ from noria.model.limits import MAX_BATCH
 HOLDERS: Final = 100
 COUNTED: Final = 10_000
 """How many holders are named, and how many waiting jobs are counted, at most."""
+_PORTIONS: Final = 100
+"""How often a close goes on with further jobs itself, at most."""
 _STAND: Final = struct.Struct("<ddd")
 _OWED: Final = struct.Struct("<d")
 _WIDTH: Final = 5
@@ -43,7 +45,12 @@ class SteerGroup(Call):
         if isinstance(self.change, Close):
             until = b"" if self.change.until is None else millis(self.change.until)
             words[1:] = [1, until, msgspec.json.encode((self.change.reason, self.change.by))]
-        (stand,) = yield [Request("steer_group", words)]
+        ((stand, left),) = yield [Request("steer_group", words)]
+        # What it leaves is not started; leases and sweeps go on as well, if this does not come to its end.
+        for _ in range(_PORTIONS):
+            if not left:
+                break
+            ((_, left),) = yield [Request("steer_group", [words[0], 2, b"", b""])]
         return Steered(closed=None if stand is None else _closed(stand, 0))
 
 

@@ -3,12 +3,30 @@
 -- Gives: choosing, bound_left, anything_left.
 local picked, spare, may_suspect = {}, {}, true
 local anything_left, bound_left, chooser = false, false, nil
+-- For groups whether they are closing; false if none is.
+local closing
 -- Tied suspects that a lease looks at: only one is taken.
 local SUSPECTS = 10
 
 -- What chooses, made once it is asked for: see `ties`.
 local function choosing()
     if chooser then return chooser end
+
+    -- Of jobs those whose groups are not just closing: they have not all been put back in line yet.
+    local function open_ones(jobs)
+        if closing == nil then closing = redis.call('EXISTS', P .. 'closing') == 1 and {} end
+        if not closing then return jobs end
+        local ids, found = {}, {}
+        for i, job in ipairs(jobs) do ids[i] = job[2] end
+        read_heads(ids)
+        for _, job in ipairs(jobs) do
+            local h = head_of(job[2])
+            local group = h and tied(h).group or ''
+            if closing[group] == nil then closing[group] = redis.call('SISMEMBER', P .. 'closing', group) == 1 end
+            if not closing[group] then found[#found + 1] = job end
+        end
+        return found
+    end
 
     -- The first tied jobs of a want that are ready, of all lines that can have their tokens. A line that nobody stands in is
     -- forgotten.
@@ -18,7 +36,7 @@ local function choosing()
             local lane, gate = member:match('^(%d+)%z(.*)$')
             if tonumber(lane) == want.lane and not blocked[gate] then
                 local jobs = first_of(ready_line('b', want.lane, want.queue) .. '\0' .. gate, n)
-                for _, job in ipairs(jobs) do
+                for _, job in ipairs(open_ones(jobs)) do
                     job.gate = gate
                     found[#found + 1] = job
                 end
@@ -47,7 +65,7 @@ local function choosing()
     -- The tied jobs of a want: ready, suspects, parked, and parked suspects.
     local function bound_of(want)
         local found = bound_ready(want, limit)
-        local apart = {note_gates(first_of(ready_line('z', want.lane, want.queue), SUSPECTS), false, true)}
+        local apart = {note_gates(open_ones(first_of(ready_line('z', want.lane, want.queue), SUSPECTS)), false, true)}
         if redis.call('EXISTS', P .. 'parked:' .. want.queue) == 1 then
             apart[2] = note_gates(first_parked('v', want, limit), true, false)
             apart[3] = note_gates(first_parked('w', want, SUSPECTS), true, true)

@@ -6,6 +6,9 @@ local WINDOW = 8
 -- Jobs that get a place in one script, at most; the rest gets theirs with the next sweeps.
 local MOST_HEIRS = 2000
 local heirs = {}
+-- How many jobs of groups that close this script has had wait in line again. The rest follows with leases and sweeps, which
+-- find the group in `closing`, and starts none of them meanwhile.
+local pulled = 0
 
 -- Milliseconds that one start is worth.
 local function gap_of(rate)
@@ -47,10 +50,12 @@ local function hand_over()
         return {tat = tat, closed = closed, wake = wake, words = packed:sub(at), packed = packed}
     end
 
-    -- Have the eligible jobs of a group wait in line again, where they were before.
+    -- Have eligible jobs of a group wait in line again, where they were before; says whether some are left.
     local function pull_back(group)
         flush()
-        local ids = redis.call('ZRANGEBYSCORE', P .. 'placed:' .. group, '1', '1')
+        local ids, placed = {}, P .. 'placed:' .. group
+        if pulled < WIDE then ids = redis.call('ZRANGEBYSCORE', placed, '1', '1', 'LIMIT', '0', digits(WIDE - pulled)) end
+        pulled = pulled + #ids
         read_heads(ids)
         for _, id in ipairs(ids) do
             local h = known(id, 'placed:' .. group)
@@ -61,6 +66,9 @@ local function hand_over()
             end
         end
         flush()
+        local left = pulled >= WIDE and redis.call('ZCOUNT', placed, '1', '1') > 0
+        redis.call(left and 'SADD' or 'SREM', P .. 'closing', group)
+        return left
     end
 
     -- Note what was done to a group.
@@ -68,11 +76,14 @@ local function hand_over()
         if deed.started > 0 and rule.rate then
             stand.tat = math.max(stand.tat, now) + deed.started * gap_of(rule.rate)
         end
-        if deed.close then
-            stand.closed, stand.words = deed.close, deed.words
-            pull_back(group)
+        local was_closed = stand.closed > 0
+        if deed.close then stand.closed, stand.words = deed.close, deed.words end
+        if deed.open or stand.closed <= now then
+            stand.closed, stand.words = 0, ''
+            if was_closed then redis.call('SREM', P .. 'closing', group) end
+        elseif deed.close or redis.call('SISMEMBER', P .. 'closing', group) == 1 then
+            stand.left = pull_back(group)
         end
-        if deed.open or stand.closed <= now then stand.closed, stand.words = 0, '' end
     end
 
     -- How many jobs may get a place now.
@@ -88,7 +99,7 @@ local function hand_over()
 
     -- When to look at a group again without being asked; 0 for never. `more`: others may be in line.
     local function wake_of(rule, stand, taken, ready, more, cut)
-        if stand.closed > now then return stand.closed < NEVER and stand.closed or 0 end
+        if stand.closed > now then return stand.left and now or stand.closed < NEVER and stand.closed or 0 end
         if cut then return now end
         if more and rule.rate and ready < rule.rate.burst then
             local at = opens_at(rule.rate, stand.tat, ready + 1)
