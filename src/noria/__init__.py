@@ -18,7 +18,6 @@ from noria.app.depends import INJECTED, Depends
 from noria.app.following import JobEvent
 from noria.app.job import Draft, Job
 from noria.app.onion import CallNext, Middleware, Outgoing
-from noria.app.question import QuestionStatus
 from noria.app.router import Router
 from noria.app.schedules import ScheduleStatus, SlotLog
 from noria.app.status import JobFault, JobStatus, ProgressStatus, Retried, StartStatus
@@ -66,6 +65,7 @@ from noria.errors import (
     WaitTimeout,
     WrongState,
 )
+from noria.model.asked import QuestionStatus
 from noria.model.backoff import Backoff
 from noria.model.reason import Reason
 from noria.model.unique import Unique

@@ -164,7 +164,11 @@ class QuestionSuperseded(QuestionError):
 
 
 class AlreadyAnswered(QuestionError):
-    """The question has another answer; the first one counts."""
+    """The question has another answer; the first one counts. `state`: "answered", "declined" or "cancelled"."""
+
+    def __init__(self, message: str, *, question: str = "", state: str = "answered") -> None:
+        super().__init__(message, question=question)
+        self.state = state
 
 
 class InvalidAnswer(InvalidInput):

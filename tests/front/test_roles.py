@@ -18,6 +18,7 @@ BEGINNINGS = {
     "/v1/call": "jobs",
     "/v1/tasks": "jobs",
     "/v1/questions": "jobs",
+    "/answer": "answers",
     "/v1/queues": "manage",
     "/v1/groups": "manage",
     "/v1/resources": "manage",
@@ -43,7 +44,12 @@ def beginning(path: str) -> str:
 
 
 def called(path: str) -> str:
-    return path.replace("{id}", "x").replace("{task}", "cube").replace("{name}", "cube")
+    return (
+        path.replace("{id}", "x")
+        .replace("{task}", "cube")
+        .replace("{name}", "cube")
+        .replace("{token}", "A" * 43)
+    )
 
 
 def test_every_route_says_its_role() -> None:
@@ -101,6 +107,6 @@ async def test_the_top_leads_to_the_docs_only_where_there_are_docs(short_tmp: Pa
 
 @pytest.mark.parametrize("given", [(), ("jobs", "console"), "jobs", ("",), None, (1,), ([],)])
 def test_roles_that_do_not_exist_are_refused_with_those_that_do(given: object) -> None:
-    with pytest.raises(InvalidOption, match="one or more of jobs, manage, metrics, docs") as caught:
+    with pytest.raises(InvalidOption, match="one or more of jobs, answers, manage, metrics, docs") as caught:
         FrontSettings.of({"expose": given})
     assert caught.value.field == "expose"

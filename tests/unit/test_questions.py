@@ -23,6 +23,7 @@ from noria import (
     QuestionDeclined,
     QuestionExpired,
     QuestionNotFound,
+    QuestionStatus,
     QuestionSuperseded,
     WrongState,
 )
@@ -472,3 +473,92 @@ async def test_explain_says_what_is_asked_and_until_when(desk: Desk) -> None:
         assert await job.explain() == (
             "asking: Code sent to 555, until 2030-01-01 12:05:00 UTC (in 5 min): answer question " + asked.id
         )
+
+
+# ---- who is told of a question
+
+
+async def test_who_is_to_be_told_gets_the_question_with_its_link_each_time_it_is_asked(desk: Desk) -> None:
+    told: list[QuestionStatus] = []
+
+    @desk.app.task(attempts=1)
+    async def ask(ctx: Context) -> str:
+        return await ctx.ask("?", name="code", notify=told.append)
+
+    async with noria.testing.run(desk.app) as t:
+        job = await ask.enqueue()
+        first = await t.asked(job)
+        await t.kill()
+        second = await t.asked(job)
+        await job.answer("yes")
+
+        assert await job == "yes"
+        assert [(each.id, each.name, each.state) for each in told] == [
+            (first.id, "code", "open"),
+            (second.id, "code", "open"),
+        ]
+        assert [each.answer_url for each in told] == [first.answer_url, second.answer_url]
+        assert first.answer_url.startswith("/answer/") and first.answer_url != second.answer_url
+        assert (await desk.app.questions.get(second.id)).answer_url == ""
+
+
+async def test_an_answer_that_comes_while_the_link_is_being_sent_is_heard_at_once(desk: Desk) -> None:
+    async def fast(question: QuestionStatus) -> None:
+        await desk.app.questions.answer(question.id, "fast")
+
+    ask = asks(desk.app, notify=fast)
+
+    async with noria.testing.run(desk.app, now=NOON) as t:
+        assert await (await ask.enqueue()) == "fast"
+        assert t.now == NOON
+
+
+async def test_a_link_that_cannot_be_sent_withdraws_the_question_and_is_the_handlers_to_deal_with(
+    desk: Desk,
+) -> None:
+    sent: list[QuestionStatus] = []
+
+    async def broken(question: QuestionStatus) -> None:
+        sent.append(question)
+        raise ConnectionError("no network")
+
+    @desk.app.task(attempts=1)
+    async def ask(ctx: Context) -> str:
+        try:
+            return await ctx.ask("?", notify=broken)
+        except ConnectionError as error:
+            return str(error)
+
+    async with noria.testing.run(desk.app):
+        assert await (await ask.enqueue()) == "no network"
+        assert (await desk.app.questions.get(sent[0].id)).state == "withdrawn"
+
+
+async def test_what_cannot_be_told_is_refused_before_anything_is_asked(desk: Desk) -> None:
+    ask = asks(desk.app, notify="someone@example.com")
+
+    async with noria.testing.run(desk.app):
+        job = await ask.enqueue()
+
+        with pytest.raises(JobFailed, match="must be a function, not 'someone"):
+            await job
+        assert [each async for each in desk.app.questions] == []
+
+
+async def test_a_question_whose_job_has_ended_for_good_is_withdrawn_and_not_asked_anew(desk: Desk) -> None:
+    """Nobody is left to close it: its worker died, and the job was cancelled before it ran again."""
+
+    @desk.app.task(attempts=1, crashes=1)
+    async def ask(ctx: Context) -> str:
+        return await ctx.ask("?")
+
+    async with noria.testing.run(desk.app) as t:
+        job = await ask.enqueue()
+        asked = await t.asked(job)
+        await t.kill()
+        with pytest.raises(JobFailed):
+            await job
+
+        assert (await desk.app.questions.get(asked.id)).state == "withdrawn"
+        with pytest.raises(WrongState):
+            await desk.app.questions.answer(asked.id, "late")

@@ -14,7 +14,7 @@ from noria import ids
 from noria.app import apart, catalog
 from noria.app.binding import decode_anything
 from noria.app.catalog import TaskSheet
-from noria.app.config import backend_url, runtime_folder
+from noria.app.config import backend_url, public_url, runtime_folder
 from noria.app.connect import connect, read_url, without_credentials
 from noria.app.dead import DeadLetters
 from noria.app.declare import Declare, check_free, define
@@ -329,7 +329,7 @@ class Noria:
             self.backend,
             surroundings.tasks,
             settings=checked,
-            outside=real_outside(self._runtime_folder(), os.getpid(), self._launch(overrides)),
+            outside=real_outside(self._runtime_folder(), os.getpid(), self._launch(overrides), public_url()),
             lifespan=catalog.announcing(
                 self.backend, self.sheets(), surroundings.lifespan, self._home.families
             ),

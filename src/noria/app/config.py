@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 from pathlib import Path
 from typing import Final
@@ -12,6 +13,9 @@ from noria.errors import ConfigError
 
 DEFAULT_URL: Final = "sqlite:///noria.db"
 
+_PUBLIC: Final = re.compile(
+    r"https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?(/[A-Za-z0-9._~%/-]*)?", re.ASCII
+)
 _LONGEST: Final = 70
 """Bytes of a runtime folder's path, so that the sockets in it stay below the system's 100."""
 
@@ -19,6 +23,21 @@ _LONGEST: Final = 70
 def backend_url() -> str:
     """`NORIA_URL`, or the embedded store in the current folder."""
     return os.environ.get("NORIA_URL") or DEFAULT_URL
+
+
+def public_url() -> str:
+    """`NORIA_PUBLIC_URL`, where persons reach a front, without a slash at its end; empty if it does not say.
+
+    Raises:
+        ConfigError: it is no address.
+    """
+    found = os.environ.get("NORIA_PUBLIC_URL", "").rstrip("/")
+    if found and not _PUBLIC.fullmatch(found):
+        raise ConfigError(
+            "NORIA_PUBLIC_URL must be the address of a front as persons reach it, such as https://jobs.example.com, "
+            "without a user, a query or a fragment"
+        )
+    return found
 
 
 def api_key() -> str | None:

@@ -14,15 +14,16 @@ from noria.app.ending import DecodeResult, value_of
 from noria.app.explain import explain, reasons_of
 from noria.app.following import JobEvent, follow
 from noria.app.link import Links
-from noria.app.question import QuestionStatus, status_of_question
 from noria.app.questionbook import QuestionBook
 from noria.app.scene import Scene, look_around
+from noria.app.seen import Eyes
 from noria.app.status import JobStatus, StateWord, status_of
 from noria.app.uniqueness import duplicate
 from noria.backends.contract import Change, Parts
 from noria.clock import Clock
 from noria.errors import InvalidInput, JobNotFound, QuestionNotFound
 from noria.ids import Id
+from noria.model.asked import QuestionStatus
 from noria.model.claim import NEW, Enqueued
 from noria.model.job import NewJob, Receipt, Record
 from noria.model.question import Action
@@ -168,7 +169,7 @@ class Job(Generic[T_co]):
     async def question(self) -> QuestionStatus | None:
         """What the job asks just now; None if it does not ask."""
         question = await self._questions().of(await self._read())
-        return None if question is None else status_of_question(question)
+        return None if question is None else await self._eyes().see(question)
 
     async def answer(self, data: Any = None, *, action: Action = "accept", by: str = "") -> QuestionStatus:
         """Answer what the job asks just now.
@@ -186,7 +187,10 @@ class Job(Generic[T_co]):
         record = await self._read()
         if not record.question:
             raise QuestionNotFound(f"job {self.id} asks nothing: it is {record.state.word}")
-        return status_of_question(await self._questions().answer(record.question, action, data, by=by))
+        return await self._eyes().see(await self._questions().answer(record.question, action, data, by=by))
+
+    def _eyes(self) -> Eyes:
+        return Eyes(self._links.here().backend, self._clock)
 
     def _questions(self) -> QuestionBook:
         return QuestionBook(self._links.here().backend, self._clock.wall)

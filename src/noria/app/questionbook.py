@@ -15,6 +15,7 @@ from noria.errors import (
     Conflict,
     InvalidAnswer,
     InvalidInput,
+    NoriaError,
     QuestionExpired,
     QuestionNotFound,
     QuestionSuperseded,
@@ -25,7 +26,7 @@ from noria.model import question as questions
 from noria.model.job import Record
 from noria.model.limits import MAX_ANSWER
 from noria.model.names import check_text
-from noria.model.question import AFTER, CLOSED, OPEN, Action, Question
+from noria.model.question import AFTER, CLOSED, OPEN, Action, Question, Standing
 
 _TRIES: Final = 20
 """How often an answer is tried again when somebody else was changing the question."""
@@ -66,11 +67,28 @@ class QuestionBook:
             QuestionNotFound: there is none, or not any more.
         """
         question = (await self._read(id, check))[0]
-        if question.state == "open" and not _asks(await self._record(question), question):
-            question = msgspec.structs.replace(question, state="superseded")
-        elif question.state == "open" and question.expires <= self._wall():
-            question = msgspec.structs.replace(question, state="expired")
-        return msgspec.structs.replace(question, data=msgspec.UNSET) if question.secret else question
+        if question.state == "open":
+            question = msgspec.structs.replace(question, state=await self._standing(question))
+        return _without_secrets(question)
+
+    async def _standing(self, question: Question) -> Standing:
+        """How an open question stands whose start, or whose time, may be over."""
+        record = await self._record(question)
+        if not _asks(record, question):
+            return "withdrawn" if record is None or record.state.final else "superseded"
+        return "expired" if question.expires <= self._wall() else "open"
+
+    async def get_open(self, id: str, check: Check = anything) -> Question:
+        """One that can be answered now.
+
+        Raises:
+            QuestionNotFound, AlreadyAnswered, QuestionExpired, QuestionSuperseded, WrongState: as `answer`.
+        """
+        question = (await self._read(id, check))[0]
+        if question.state != "open":
+            raise _over(question)
+        await self._check_open(question)
+        return question
 
     async def of(self, record: Record) -> Question | None:
         """What a job asks, as its record was read; None if it does not ask."""
@@ -109,7 +127,9 @@ class QuestionBook:
         for _ in range(_TRIES):
             question, doc = await self._read(id, check)
             if doc is None or question.state != "open":
-                return self._repeated(question, action, data)
+                if question.state in AFTER.values() and question.same(action, data):
+                    return _without_secrets(question)
+                raise _over(question)
             await self._check_open(question)
             _check_data(question, data)
             answered = question.answered(action, data, by, self._wall())
@@ -148,21 +168,6 @@ class QuestionBook:
         following = record.question
         raise QuestionSuperseded(_superseded(id, following), question=id, following=following)
 
-    def _repeated(self, question: Question, action: Action, data: Any) -> Question:
-        """What is said to who comes after the question was answered or closed."""
-        id = question.id
-        match question.state:
-            case "expired":
-                raise _expired(question)
-            case "superseded":
-                following = question.following
-                raise QuestionSuperseded(_superseded(id, following), question=id, following=following)
-            case "withdrawn":
-                raise WrongState(f"job {question.job} does not wait any more for the answer to {id}")
-        if question.same(action, data):
-            return _without_secrets(question)
-        raise AlreadyAnswered(f"question {id} has been answered already: {question.state}", question=id)
-
 
 def _asks(record: Record | None, question: Question) -> bool:
     """Whether the start that asked still waits."""
@@ -188,6 +193,22 @@ def _check_data(question: Question, data: Any) -> None:
     if found := flaws(question.schema, data):
         words = "; ".join(f"{where or 'the answer'} {what}" for where, what in found[:5])
         raise InvalidAnswer(f"the answer does not fit: {words}", flaws=tuple(found))
+
+
+def _over(question: Question) -> NoriaError:
+    """What is said to who comes after the question was answered or closed."""
+    id = question.id
+    match question.state:
+        case "expired":
+            return _expired(question)
+        case "superseded":
+            following = question.following
+            return QuestionSuperseded(_superseded(id, following), question=id, following=following)
+        case "withdrawn":
+            return WrongState(f"job {question.job} does not wait any more for the answer to {id}")
+    return AlreadyAnswered(
+        f"question {id} has been answered already: {question.state}", question=id, state=question.state
+    )
 
 
 def _expired(question: Question) -> QuestionExpired:

@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from noria.app.link import Links
-from noria.app.question import QuestionStatus, status_of_question
 from noria.app.questionbook import QuestionBook
+from noria.app.seen import Eyes
 from noria.app.task import Home
+from noria.model.asked import QuestionStatus
 from noria.model.question import Action
 
 
@@ -25,10 +26,11 @@ class Questions:
     async def __aiter__(self) -> AsyncIterator[QuestionStatus]:
         """The open questions; those that are opened meanwhile may be missing."""
         after: str | None = None
+        eyes = self._eyes()
         while True:
             page, after = await self._book().page(after)
             for question in page:
-                yield status_of_question(question)
+                yield await eyes.see(question)
             if after is None:
                 return
 
@@ -38,7 +40,7 @@ class Questions:
         Raises:
             QuestionNotFound: there is none, or not any more.
         """
-        return status_of_question(await self._book().get(id))
+        return await self._eyes().see(await self._book().get(id))
 
     async def answer(
         self, id: str, data: Any = None, *, action: Action = "accept", by: str = ""
@@ -59,7 +61,10 @@ class Questions:
             WrongState: its job has ended, or does not wait any more.
             InvalidAnswer: the answer does not fit; the question stays open.
         """
-        return status_of_question(await self._book().answer(id, action, data, by=by))
+        return await self._eyes().see(await self._book().answer(id, action, data, by=by))
+
+    def _eyes(self) -> Eyes:
+        return Eyes(self._links.here().backend, self._home.clock)
 
     def _book(self) -> QuestionBook:
         return QuestionBook(self._links.here().backend, self._home.clock.wall)

@@ -54,7 +54,7 @@ _LAST_STEPS = 10.0
 )
 @option(
     "--expose", type=WORDS, metavar="ROLE,...",
-    help="Have the routes of these roles only: jobs, manage, metrics, docs. Default: all.",
+    help="Have the routes of these roles only: jobs, answers, manage, metrics, docs. Default: all.",
 )  # fmt: skip
 @option("--rate", type=float, help="Requests a second of one key, if the key does not say.")
 @option(

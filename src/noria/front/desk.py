@@ -8,6 +8,7 @@ from contextlib import suppress
 from noria import ids
 from noria.aio import Crew
 from noria.app.application import Noria
+from noria.app.config import public_url
 from noria.backends.contract import Backend, Counts
 from noria.errors import BackendError, Conflict
 from noria.front.door import Door
@@ -22,6 +23,7 @@ from noria.front.streams import Streams
 from noria.front.tasks import Tasks
 from noria.front.waiting import Waiting
 from noria.front.watch import Watch
+from noria.worker.answers import AnswerLinks
 
 log = logging.getLogger("noria.front")
 
@@ -39,7 +41,7 @@ class Desk:
         link: the open backend, with those who wait for outcomes.
         clock, ids: time, and ids for new jobs.
         crew: owns what runs beside the requests.
-        keys, door, tasks, waiting, watch, streams, operator, flows, intake: what requests need.
+        keys, door, answers, tasks, waiting, watch, streams, operator, flows, intake: what requests need.
         chance: for jitter.
     """
 
@@ -54,6 +56,7 @@ class Desk:
         self.crew = Crew("noria.front", self._fault)
         self.keys = KeyRing(self.backend, settings.api_key, self.clock, app.home.entropy)
         self.door = Door(settings, self.keys, self.clock)
+        self.answers = AnswerLinks(self.backend, app.home.entropy, self.clock.monotonic, public_url())
         self.tasks = Tasks(app, self.backend, self.clock)
         self.waiting = Waiting(self.link.outcomes, self.crew, settings.waiters, settings.waiters_per_key)
         self.chance = ids.jitter_source(app.home.entropy)

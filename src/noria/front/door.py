@@ -19,6 +19,8 @@ _BURST: Final = 1.0
 """Seconds of its rate that a key may use up at once."""
 _GUESSES: Final = 10.0
 """Seconds of its rate of guesses that an address may use up at once."""
+_ANSWERS: Final = Rate(1.0, 20.0)
+"""How often one question is answered by its link: a person who types does not come near."""
 _OURS: Final = ("none", "same-origin")
 _HOW: Final = "send Authorization: Bearer KEY; make a key with POST /v1/keys, or set NORIA_API_KEY"
 
@@ -36,6 +38,7 @@ class Door:
         self._keys = keys
         self._rates = Buckets(clock)
         self._guesses = Buckets(clock)
+        self._answers = Buckets(clock)
 
     async def enter(self, request: Asked, route: Route) -> Principal | None:
         """Whoever asks, if they may call this route; None where it does not matter who they are.
@@ -44,7 +47,8 @@ class Door:
             Problem: they may not.
         """
         headers = request.fields
-        self._check_origin(headers)
+        if not route.link:
+            self._check_origin(headers)
         if route.scope is None:
             return None
         who = await self._who(request)
@@ -69,6 +73,32 @@ class Door:
             return not await self._keys.any(LOOK)
         return await self._keys.good(who)
 
+    def count_guess(self, request: Asked) -> None:
+        """Count a link that is none, as a key that is none. Whoever has a good one is let in all the same.
+
+        Raises:
+            Problem: too many came from this address.
+        """
+        second = self._settings.guesses
+        if second is None:
+            return
+        stand = self._guess(request, second)
+        if not stand.taken:
+            raise _slow("too many links that are none came from this address", stand)
+
+    def count_answer(self, question: str) -> None:
+        """Count an answer that came by a link.
+
+        Raises:
+            Problem: too many came to this question.
+        """
+        stand = self._answers.take(question, _ANSWERS)
+        if not stand.taken:
+            raise _slow("this question gets too many answers", stand)
+
+    def _guess(self, request: Asked, second: float) -> Stand:
+        return self._guesses.take(_address(request), Rate(second, max(1.0, second * _GUESSES)))
+
     def _count(self, who: Principal, request: Asked) -> None:
         """Count a request against the rate of its key, if it has one; the answer tells how that stands.
 
@@ -92,12 +122,11 @@ class Door:
         second = self._settings.guesses
         if second is None or self._keys.knows(token):
             return await self._keys.holder(token)
-        address = neighbourhood(request.client.host if request.client else "")
-        stand = self._guesses.take(address, Rate(second, max(1.0, second * _GUESSES)))
+        stand = self._guess(request, second)
         if not stand.taken:
             raise _slow("too many keys that are not good came from this address", stand)
         found = await self._keys.holder(token)
-        self._guesses.give_back(address)
+        self._guesses.give_back(_address(request))
         return found
 
     async def _who(self, request: Asked) -> Principal:
@@ -133,6 +162,10 @@ class Door:
             "cross_origin",
             "pages of other origins may not call this front; add theirs to `origins` if they should",
         )
+
+
+def _address(request: Asked) -> str:
+    return neighbourhood(request.client.host if request.client else "")
 
 
 def _slow(why: str, stand: Stand) -> Problem:

@@ -106,11 +106,17 @@ _WORDS: Final = {
     "arrived": 40, "succeeded": 38, "failed": 1, "cancelled": 0, "expired": 0, "retried": 3, "crashed": 0
 }  # fmt: skip
 
+_INVITATION: Final = {
+    "id": _ID.replace("24f3", "24f4"), "name": "code", "message": "The code that was sent to 555",
+    "schema": {"type": "string", "pattern": "^[0-9]{6}$"}, "secret": False, "state": "open",
+    "expires_at": "2026-11-30T08:05:00.000Z",
+}  # fmt: skip
 _QUESTION: Final = {
     "id": _ID.replace("24f3", "24f4"), "job_id": _ID, "task": "login", "queue": "default", "name": "code",
     "message": "The code that was sent to 555", "schema": {"type": "string", "pattern": "^[0-9]{6}$"}, "secret": False,
     "state": "open", "created_at": _AT, "expires_at": "2026-11-30T08:05:00.000Z", "on_expiry": "fail",
     "answered_by": None, "supersedes": None, "following": None,
+    "answer_url": "https://jobs.example.com/answer/AaIsUiT0d9WAKmMJwYPaiCJ8pUcKXBTS0cpxZkF1vG8",
     "links": {
         "self": "/v1/questions/" + _ID.replace("24f3", "24f4"),
         "answer": "/v1/questions/" + _ID.replace("24f3", "24f4") + "/answer", "job": _PATH,
@@ -205,6 +211,10 @@ EXAMPLES: Final[dict[str, Example]] = {
     "POST /v1/operations/{id}/cancel": Example({**_OPERATION, "state": "cancelled", "finished_at": _LATER}, {}),
     "GET /v1/questions": Example(_page(_QUESTION)),
     "GET /v1/questions/{id}": Example(_QUESTION),
+    "GET /answer/{token}": Example(_INVITATION),
+    "POST /answer/{token}": Example(
+        {**_INVITATION, "state": "answered", "answer": "120964"}, {"action": "accept", "data": "120964"}
+    ),
     "POST /v1/questions/{id}/answer": Example(
         {**_QUESTION, "state": "answered", "answered_by": "k7nq2b5d", "answer": "120964"},
         {"action": "accept", "data": "120964"},

@@ -18,6 +18,9 @@ from noria.front.route import Ask, Param, Route
 from noria.front.tasks import Known
 
 _CALL: Final = "/v1/call/{task}"
+_FORM: Final = "application/x-www-form-urlencoded"
+_FORM_EXAMPLE: Final = {"schema": {"type": "object"}, "example": {"value": "120964"}}
+_PAGE: Final = "text/html"
 _REFERENCES: Final = "#/components/schemas/{name}"
 _ALWAYS: Final = ("no_key", "bad_key", "scope_missing", "rate_limited", "backend_down")
 _PROBLEM: Final[dict[str, Any]] = {
@@ -89,6 +92,8 @@ def _operation(route: Route, body: Any, gives: Any) -> dict[str, Any]:
     if body is not None:
         sent = {"schema": body, "example": EXAMPLES[f"{route.method} {route.path}"].body}
         found["requestBody"] = {"content": {"application/json": sent}}
+        if route.link:
+            found["requestBody"]["content"][_FORM] = _FORM_EXAMPLE
     return found
 
 
@@ -118,7 +123,7 @@ def _responses(route: Route, gives: Any) -> dict[str, Any]:
         str(status): _success(route, status, text, gives) for status, text in route.success.items()
     }
     usual = found[str(next(iter(route.success)))]
-    for content in usual.get("content", {}).values():
+    for content in list(usual.get("content", {}).values())[:1]:
         content["example"] = EXAMPLES[f"{route.method} {route.path}"].answer
     always = _ALWAYS if route.scope else ()
     general = (
@@ -144,7 +149,10 @@ def _success(route: Route, status: int, text: str, gives: Any) -> dict[str, Any]
     if status == 204:
         return {"description": text}
     media = "application/json" if route.media[0] == "*/*" else route.media[0]
-    return {"description": text, "content": {media: {"schema": gives}}}
+    content = {media: {"schema": gives}}
+    if media != _PAGE and _PAGE in route.media:
+        content[_PAGE] = {"schema": {"type": "string"}}
+    return {"description": text, "content": content}
 
 
 def _problem(title: str) -> dict[str, Any]:

@@ -157,7 +157,7 @@ def problem_of(error: NoriaError) -> Problem:
         case QuestionNotFound():
             return Problem("question_not_found", str(error))
         case AlreadyAnswered():
-            return Problem("already_answered", str(error))
+            return Problem("already_answered", str(error), state=error.state)
         case QuestionExpired():
             return Problem("question_expired", str(error))
         case QuestionSuperseded():

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from noria.front import limits, questions, shapes
+from noria.front import invitations, limits, questions, shapes
 from noria.front.params import CURSOR, limit
 from noria.front.route import Param, Route
 
 _OK: Final = {200: "done"}
 _THERE: Final = ("question_not_found",)
+_OVER: Final = ("already_answered", "wrong_state", "question_expired", "question_superseded")
+_BUSY: Final = ("rate_limited", "backend_down")
+_PAGES: Final = ("application/json", "text/html")
 
 QUESTIONS: Final[tuple[Route, ...]] = (
     Route(
@@ -30,7 +33,18 @@ QUESTIONS: Final[tuple[Route, ...]] = (
         scope="questions:answer", handler=questions.answer, about="Answer a question",
         body=questions.AnswerWanted, success={200: "it has this answer"},
         problems=(
-            *_THERE, "already_answered", "wrong_state", "question_expired", "question_superseded", "invalid_answer"
+            *_THERE, *_OVER, "invalid_answer"
         ),
+    ),
+    Route(
+        method="GET", path="/answer/{token}", role="answers", gives=shapes.Invitation, scope=None, link=True,
+        handler=invitations.show, about="The question of a link: a form for browsers, JSON for programs",
+        media=_PAGES, open_query=True, success=_OK, problems=(*_THERE, *_OVER, *_BUSY),
+    ),
+    Route(
+        method="POST", path="/answer/{token}", role="answers", gives=shapes.Invitation, scope=None, link=True,
+        handler=invitations.take, about="Answer the question of a link, by its form or as JSON",
+        body=questions.AnswerWanted, media=_PAGES, open_query=True, success={200: "it has this answer"},
+        problems=(*_THERE, *_OVER, *_BUSY, "invalid_answer"),
     ),
 )  # fmt: skip

@@ -66,7 +66,8 @@ class Route:
         body: the type of the body, if it takes one.
         gives: the type of the body of a success, if that can be said.
         params: what else it takes.
-        open_query: its query holds arguments, whatever their names.
+        open_query: its query holds what it will, arguments or what a mail program has put behind a link.
+        link: its path holds what lets in, a secret that no page of another origin has; so it matters not who sends it.
         media: in which forms it answers; `*/*` is any.
         success: status codes of success, with their meaning.
         problems: codes of failure that are its own.
@@ -82,6 +83,7 @@ class Route:
     gives: Any = None
     params: tuple[Param, ...] = ()
     open_query: bool = False
+    link: bool = False
     media: tuple[str, ...] = ("application/json",)
     success: dict[int, str]
     problems: tuple[str, ...] = ()

@@ -49,8 +49,8 @@ class FrontSettings:
         hosts: the names by which it may be called, without port; "*" is any. Empty: while it is open, `localhost`,
             `127.0.0.1` and `[::1]`; else any.
         origins: pages of these origins, such as `https://example.com`, may call it from a browser.
-        expose: its roles, of `jobs`, `manage`, `metrics` and `docs`: it has no route of another. The probes and
-            `GET /v1` are always there.
+        expose: its roles, of `jobs`, `answers`, `manage`, `metrics` and `docs`: it has no route of another. The probes
+            and `GET /v1` are always there.
         require_idempotency: refuse to enqueue without an `Idempotency-Key`.
         wait: seconds for which a request may wait for a job, at most.
         waiters, waiters_per_key: requests that wait at once, at most: of all, and of one key in the store.

@@ -91,7 +91,21 @@ class Question(Struct):
     answered_by: str | None
     supersedes: str | None
     following: str | None
+    answer_url: str | None
     links: dict[str, str]
+    answer: Any = None
+
+
+class Invitation(Struct):
+    """A question as who has its link sees it. `answer` is there in the reply to it, unless it is secret."""
+
+    id: str
+    name: str
+    message: str
+    schema: dict[str, Any]
+    secret: bool
+    state: Standing
+    expires_at: datetime
     answer: Any = None
 
 

@@ -11,12 +11,12 @@ from noria import aio, ids
 from noria.app.application import Noria
 from noria.app.job import Job
 from noria.app.options import nearest
-from noria.app.question import QuestionStatus
 from noria.app.task import Task
 from noria.backends.contract import Parts
 from noria.clock import Clock, utc
 from noria.errors import InvalidInput, JobNotFound, shown
 from noria.ids import Id
+from noria.model.asked import QuestionStatus
 from noria.model.state import RUNS, State
 from noria.testing.enqueued import Enqueued, Witness
 from noria.testing.fleet import Fleet, Stuck

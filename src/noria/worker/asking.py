@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -16,9 +17,11 @@ from noria.clock import Clock
 from noria.errors import BackendError, Conflict, NotRunning, QuestionDeclined, QuestionExpired
 from noria.ids import Id, IdSource
 from noria.model import question as questions
+from noria.model.asked import Notify, status_of_question
 from noria.model.job import Lease
 from noria.model.limits import POLL
 from noria.model.question import OPEN, Question
+from noria.worker.answers import AnswerLinks
 from noria.worker.held import Run
 from noria.worker.judge import Doom
 from noria.worker.marks import Marker
@@ -50,14 +53,18 @@ class Asker:
         marker: records that a job asks, and that it goes on.
         names: gives questions their ids.
         most: how many may ask at the same time; further ones wait until they may.
+        links: makes the links by which persons answer.
     """
 
-    def __init__(self, board: Board, marker: Marker, clock: Clock, names: IdSource, most: int) -> None:
+    def __init__(
+        self, board: Board, marker: Marker, clock: Clock, names: IdSource, most: int, links: AnswerLinks
+    ) -> None:
         self._board = board
         self.runner: Callable[[], Runner] = _nobody
         self._marker = marker
         self._clock = clock
         self._ids = names
+        self._links = links
         self._room = asyncio.Semaphore(most)
         self._news = asyncio.Event()
         self._open: dict[str, asyncio.Future[Question]] = {}
@@ -85,8 +92,8 @@ class Asker:
         docs: list[Doc | None] = await _surely(lambda: self._board.read(OPEN, names)) if names else []
         return docs
 
-    async def ask(self, lease: Lease, question: Question) -> Any:
-        """Ask, and wait for the answer: its data, not looked into.
+    async def ask(self, lease: Lease, question: Question, notify: Notify | None) -> Any:
+        """Ask, and wait for the answer: its data, not looked into. `notify` is told of the question once it is open.
 
         Raises:
             QuestionExpired, QuestionDeclined: there is none, and no default.
@@ -97,7 +104,7 @@ class Asker:
         self._asking.add(lease.id)
         try:
             async with self._room:
-                return await self._ask(run, question)
+                return await self._ask(run, question, notify)
         finally:
             self._asking.discard(lease.id)
 
@@ -113,12 +120,14 @@ class Asker:
             raise NotRunning(f"job {ids.to_text(lease.id)} asks already: one question at a time")
         return run
 
-    async def _ask(self, run: Run, question: Question) -> Any:
+    async def _ask(self, run: Run, question: Question, notify: Notify | None) -> Any:
         lease, runner = run.lease, self.runner()
         question = self._named(question)
         docs = (questions.opened(question), *await self._superseding(lease, question))
         try:
             await self._marker.add(_mark(lease, asks=question.id, docs=docs))
+            if notify is not None:
+                await self._notify(question, notify)
             runner.time.pause(run)
             runner.slots.leave(run)
             answer = await self._answered(question)
@@ -129,6 +138,14 @@ class Asker:
             self._withdraw(run, question)
             raise
         return _given(answer)
+
+    async def _notify(self, question: Question, notify: Notify) -> None:
+        """Tell who is to send the link to a person; that is work of the handler's, in its slot and within its time."""
+        url = await _surely(lambda: self._links.url(question.id))
+        told = notify(status_of_question(question, url))
+        if inspect.isawaitable(told):
+            await told
+        self.hurry()  # an answer may have come already, and its hint with it
 
     def _named(self, question: Question) -> Question:
         """From the moment in which it is asked it is open for as long as it was to be."""

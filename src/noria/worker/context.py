@@ -14,6 +14,7 @@ from noria import ids
 from noria.clock import utc
 from noria.codecs import DEFAULT, Misfit
 from noria.errors import InvalidInput, InvalidOption, NoriaError, NotRunning, shown
+from noria.model.asked import Notify
 from noria.model.job import Lease, NewJob
 from noria.model.limits import ASK_FOR, MAX_CHECKPOINT, MAX_DELAY, MAX_ITEM, MAX_NOTE
 from noria.model.mark import Mark, Progress
@@ -224,6 +225,7 @@ class Context:
         default: T | UnsetType = UNSET,
         on_expiry: OnExpiry | None = None,
         name: str = "",
+        notify: Notify | None = None,
     ) -> Coroutine[Any, Any, T]:
         """Ask a person, and go on with the answer, in the same coroutine with all that it has open.
 
@@ -240,6 +242,9 @@ class Context:
             on_expiry: what happens then: "fail" raises `QuestionExpired`, "default" returns the default, "decline"
                 raises `QuestionDeclined`. Usually "fail", or "default" if there is one.
             name: for programs that answer.
+            notify: called with the question once it is open, on the event loop and in the job's slot, and awaited if it
+                is a coroutine: to send its `answer_url` to a person. What it raises, the handler gets; the question is
+                withdrawn then.
 
         Raises:
             QuestionExpired: nobody answered in time.
@@ -247,10 +252,12 @@ class Context:
             InvalidOption: an option is wrong.
             NotRunning: this handler cannot wait, or asks already.
         """
+        if notify is not None and not callable(notify):
+            raise InvalidOption(f"who is to be told must be a function, not {shown(notify)}", field="notify")
         asked = asking.question(
             self._lease, message, schema, timeout, secret, default, on_expiry, name, self._wall()
         )
-        return asking.typed(self._writer.ask(self._lease, asked), schema)
+        return asking.typed(self._writer.ask(self._lease, asked, notify), schema)
 
     @property
     def previous_answer(self) -> PreviousAnswer | None:

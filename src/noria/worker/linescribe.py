@@ -9,6 +9,7 @@ from queue import SimpleQueue
 from typing import Any, NoReturn
 
 from noria.errors import NotRunning
+from noria.model.asked import Notify
 from noria.model.job import Lease
 from noria.model.mark import Mark
 from noria.model.question import Question
@@ -50,7 +51,7 @@ class LineScribe:
         if told is not None:
             told.put(words.refused)
 
-    def ask(self, lease: Lease, question: Question) -> Coroutine[Any, Any, Any]:
+    def ask(self, lease: Lease, question: Question, notify: Notify | None) -> Coroutine[Any, Any, Any]:
         _refuse()
 
     async def look_back(self, lease: Lease) -> Question | None:

@@ -10,6 +10,7 @@ from typing import Any
 from noria.backends.contract import Backend
 from noria.ids import IdSource, SessionId
 from noria.model.settlement import Settlement
+from noria.worker.answers import AnswerLinks
 from noria.worker.asking import Asker
 from noria.worker.marks import Marker
 from noria.worker.outside import Outside
@@ -40,7 +41,8 @@ class Midrun:
     ) -> None:
         self._marker = Marker(backend, chance)
         names = IdSource(outside.clock, outside.entropy)
-        self._asker = Asker(backend, self._marker, outside.clock, names, most)
+        links = AnswerLinks(backend, outside.entropy, outside.clock.monotonic, outside.public_url)
+        self._asker = Asker(backend, self._marker, outside.clock, names, most, links)
         self.scribe = LoopScribe(loop, self._marker, self._asker)
         self.settle = self._marker.settle
         self.hurry = self._asker.hurry

@@ -37,6 +37,7 @@ class Outside:
         stand_in: whether a thread renews the session while the loop is blocked.
         host, pid, version: who this process is, for people.
         load: how many want a processor of this host.
+        public_url: where persons reach a front, without a slash at its end; empty if that is not known.
     """
 
     clock: Clock
@@ -49,14 +50,16 @@ class Outside:
     stand_in: bool = True
     version: str = ""
     load: Callable[[], float] = lambda: 0.0
+    public_url: str = ""
 
 
-def real_outside(runtime: Path, pid: int, launch: Launch | None = None) -> Outside:
+def real_outside(runtime: Path, pid: int, launch: Launch | None = None, public_url: str = "") -> Outside:
     """The machine itself.
 
     Args:
         runtime: a private directory of the backend's on this host.
         launch: how processes for jobs are started, if any task needs them.
+        public_url: as in `Outside`.
     """
     host = socket.gethostname()
     return Outside(
@@ -69,6 +72,7 @@ def real_outside(runtime: Path, pid: int, launch: Launch | None = None) -> Outsi
         processes=None if launch is None else _pool_of(launch),
         version=_version(),
         load=_load,
+        public_url=public_url,
     )
 
 

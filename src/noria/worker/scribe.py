@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol
 
 from noria import ids
 from noria.errors import NotRunning
+from noria.model.asked import Notify
 from noria.model.job import Lease
 from noria.model.mark import Mark
 from noria.model.question import Question
@@ -21,7 +22,7 @@ from noria.worker.writing import Writing
 class Asker(Protocol):
     """Asks questions for handlers on the loop."""
 
-    async def ask(self, lease: Lease, question: Question) -> Any:
+    async def ask(self, lease: Lease, question: Question, notify: Notify | None) -> Any:
         """Ask, and wait for the answer."""
         ...
 
@@ -67,10 +68,10 @@ class LoopScribe:
                 if self._loop.is_closed():
                     raise _gone(mark) from None
 
-    def ask(self, lease: Lease, question: Question) -> Coroutine[Any, Any, Any]:
+    def ask(self, lease: Lease, question: Question, notify: Notify | None) -> Coroutine[Any, Any, Any]:
         if threading.get_ident() != self._thread:
             raise NotRunning("ctx.ask needs an event loop to wait on: declare the task with `async def`")
-        return self._asker.ask(lease, question)
+        return self._asker.ask(lease, question, notify)
 
     async def look_back(self, lease: Lease) -> Question | None:
         return await self._asker.look_back(lease)

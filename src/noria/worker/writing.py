@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine, Generator
 from typing import Any, Protocol
 
+from noria.model.asked import Notify
 from noria.model.job import Lease
 from noria.model.mark import Mark
 from noria.model.question import Question
@@ -34,8 +35,8 @@ class Scribe(Protocol):
         """Have a mark recorded now; blocks if the handler is not on the loop. Raises `Stopped` if it is refused."""
         ...
 
-    def ask(self, lease: Lease, question: Question) -> Coroutine[Any, Any, Any]:
-        """Ask a question, and wait for the answer. Raises `NotRunning` where nobody can wait."""
+    def ask(self, lease: Lease, question: Question, notify: Notify | None) -> Coroutine[Any, Any, Any]:
+        """Ask a question, have `notify` told, and wait for the answer. Raises `NotRunning` where nobody can wait."""
         ...
 
     async def look_back(self, lease: Lease) -> Question | None:

@@ -1,7 +1,8 @@
-"""A question as the application's users see it."""
+"""A question as handlers, and who asks the application for it, see it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -26,6 +27,8 @@ class QuestionStatus(Struct, frozen=True, kw_only=True):
         answer: the answer, as JSON has it; None if there is none, or it is secret.
         answered_by: who gave it.
         following: the question that was asked in its place.
+        answer_url: a link by which a person answers this question without a key, with a form; empty once it is not open
+            any more. Only a path, unless `NORIA_PUBLIC_URL` says where a front can be reached.
     """
 
     id: str
@@ -43,10 +46,15 @@ class QuestionStatus(Struct, frozen=True, kw_only=True):
     answer: Any
     answered_by: str
     following: str
+    answer_url: str
 
 
-def status_of_question(question: Question) -> QuestionStatus:
-    """The public view of a question."""
+Notify = Callable[[QuestionStatus], Any]
+"""Told of a question once it is open; if it gives something to await, that is awaited."""
+
+
+def status_of_question(question: Question, answer_url: str) -> QuestionStatus:
+    """The public view of a question. `answer_url`: the link by which it is answered while it is open."""
     hidden = question.secret or question.data is UNSET
     return QuestionStatus(
         id=question.id,
@@ -64,4 +72,5 @@ def status_of_question(question: Question) -> QuestionStatus:
         answer=None if hidden else question.data,
         answered_by=question.by,
         following=question.following,
+        answer_url=answer_url if question.state == "open" else "",
     )
