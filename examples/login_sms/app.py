@@ -8,7 +8,7 @@ from typing import Annotated
 
 import msgspec
 
-from noria import Context, Noria
+from noria import Context, Fail, Noria
 
 app = Noria()
 
@@ -38,13 +38,19 @@ class Shop:
 
 
 shop = Shop()
+MOST = 5
+"""Codes that one login may have sent, however often its worker dies: each of them costs, and annoys."""
 
 
 @app.task(attempts=3)
 async def login(ctx: Context, phone: str) -> str:
     """Log in; the code is a person's to tell."""
+    number = (ctx.restored or 0) + 1
+    if number > MOST:
+        raise Fail(f"{MOST} codes were sent to {phone} in vain")
+    await ctx.checkpoint(number)
     cookies = await shop.begin(phone)
-    answer = await ctx.ask(f"The code that was sent to {phone}", schema=Code, secret=True, timeout=300)
+    answer = await ctx.ask(f"Code {number} that was sent to {phone}", schema=Code, secret=True, timeout=300)
     if not await shop.finish(cookies, answer.code):
         raise PermissionError("this is not the code")
     return f"{phone} is in"

@@ -6,14 +6,16 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.support.commands import Commands, commands, until
+from tests.support.commands import Commands, Running, commands, until
 from tests.support.serving import Front, serve
 from tests.support.source import ROOT
 
@@ -28,8 +30,10 @@ def _commands(tmp_path: Path, short_tmp: Path) -> Iterator[Commands]:
     yield from commands(tmp_path, short_tmp)
 
 
-def worker(commands: Commands, app: str) -> None:
-    commands.start("worker", app).says("slots:", error=True)
+def worker(commands: Commands, app: str) -> Running:
+    running = commands.start("worker", app)
+    running.says("slots:", error=True)
+    return running
 
 
 def told(example: str) -> list[tuple[str, str]]:
@@ -116,29 +120,76 @@ def _uploads(site: Front) -> None:
 
 
 def test_a_login_asks_for_the_code_and_goes_on_as_its_readme_says(commands: Commands) -> None:
-    app = str(EXAMPLES / "login_sms" / "app.py")
-    worker(commands, app)
-    front = serve(commands, app)
-    readme = (EXAMPLES / "login_sms" / "README.md").read_text()
-    [enqueue, answer, result] = re.findall(r"(?m)^\$ (curl .*)$", readme)
+    login = Login(commands)
 
-    def curl(command: str, **names: str) -> str:
-        command = command.replace("127.0.0.1:8080", f"127.0.0.1:{front.port}").replace("curl ", "curl -s ", 1)
-        for name, value in names.items():
-            command = command.replace(name, value)
-        return subprocess.run(
-            ["/bin/sh", "-c", command], capture_output=True, text=True, timeout=60, check=True
-        ).stdout
-
-    job = json.loads(curl(enqueue))
-    assert (job["state"], job["question"]["message"]) == ("asking", "The code that was sent to 0151120964")
+    job = login.curl(login.enqueue)
+    assert (job["state"], job["question"]["message"]) == ("asking", "Code 1 that was sent to 0151120964")
     question = job["question"]["id"]
-    assert json.loads(curl(answer.replace("120964", "12"), QUESTION=question))["code"] == "invalid_answer"
+    assert login.curl(login.answer.replace("120964", "12"), QUESTION=question)["code"] == "invalid_answer"
     [listed] = commands.json("questions", "list")
     assert listed["id"] == question
-    answered = json.loads(curl(answer, QUESTION=question))
+    answered = login.curl(login.answer, QUESTION=question)
     assert answered["state"] == "answered" and "answer" not in answered
-    assert curl(result, JOB=job["id"]) == '"0151120964 is in"'
+    assert login.curl(login.result, JOB=job["id"]) == "0151120964 is in"
+
+
+def test_a_login_goes_on_with_a_code_that_comes_by_the_link(commands: Commands) -> None:
+    login = Login(commands)
+    job = login.curl(login.enqueue)
+    url = job["question"]["answer_url"]
+
+    assert login.curl(login.link.replace("120964", "12"), ANSWER_URL=url)["code"] == "invalid_answer"
+    assert login.curl(login.link, ANSWER_URL=url)["state"] == "answered"
+    assert login.curl(login.result, JOB=job["id"]) == "0151120964 is in"
+
+
+def test_a_login_whose_worker_is_killed_asks_anew_and_refuses_the_old_code(commands: Commands) -> None:
+    login = Login(commands)
+    job = login.curl(login.enqueue)
+    old = job["question"]
+
+    login.worker.signal(signal.SIGKILL)
+    login.worker.ends()
+    worker(commands, login.app)
+    new = until(lambda: [each for each in commands.json("questions", "list") if each["id"] != old["id"]])[0]
+
+    # The checkpoint is there: it says how many codes were sent.
+    assert (new["message"], new["supersedes"]) == ("Code 2 that was sent to 0151120964", old["id"])
+    refused = login.curl(login.answer, QUESTION=old["id"])
+    assert (refused["status"], refused["code"], refused["following"]) == (
+        410,
+        "question_superseded",
+        new["id"],
+    )
+    assert new["id"] in refused["detail"]
+    assert login.curl(login.link, ANSWER_URL=old["answer_url"])["code"] == "question_superseded"
+    by_shell = commands.run("questions", "answer", old["id"], "--decline")
+    assert by_shell.returncode == 5 and new["id"] in by_shell.stderr
+    stands = login.curl(f"curl http://127.0.0.1:8080{job['links']['self']}?include=attempts")
+    assert (stands["state"], stands["starts"], stands["crashes"]) == ("asking", 2, 1)
+    assert login.curl(login.answer, QUESTION=new["id"])["state"] == "answered"
+    assert login.curl(login.result, JOB=job["id"]) == "0151120964 is in"
+
+
+class Login:
+    """The example `login_sms` as it runs, and the commands of its README."""
+
+    def __init__(self, commands: Commands) -> None:
+        self.app = str(EXAMPLES / "login_sms" / "app.py")
+        self.worker = worker(commands, self.app)
+        self._port = serve(commands, self.app).port
+        readme = (EXAMPLES / "login_sms" / "README.md").read_text()
+        [self.enqueue, self.answer, self.result, self.link] = re.findall(r"(?m)^\$ (curl .*)$", readme)
+
+    def curl(self, command: str, **names: str) -> Any:
+        """What a command of the README prints."""
+        command = command.replace("127.0.0.1:8080", f"127.0.0.1:{self._port}").replace("curl ", "curl -s ", 1)
+        for name, value in names.items():
+            command = command.replace(name, value)
+        done = subprocess.run(
+            ["/bin/sh", "-c", command], capture_output=True, text=True, timeout=60, check=True
+        )
+        return json.loads(done.stdout)
 
 
 def test_the_examples_leave_nothing_behind() -> None:
