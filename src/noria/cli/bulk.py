@@ -21,6 +21,7 @@ from noria.cli.output import Advance, Output
 from noria.cli.peer import Peer, Reply
 from noria.cli.quantities import count
 from noria.cli.resources import Job, record_of
+from noria.cli.steady import Steady
 from noria.clock import SystemClock
 from noria.errors import InvalidInput
 
@@ -168,21 +169,21 @@ async def _done(out: Output, peer: Peer, wanted: dict[str, Any]) -> Reply:
     path = f"/v1/operations/{now.id}"
     try:
         with out.progress(wanted["action"], wanted["expected"]) as advance:
-            return await _followed(peer, path, reply, advance)
+            return await _followed(Steady(out.warn, out.note), peer, path, reply, advance)
     except asyncio.CancelledError:
         out.note(f"stopping operation {now.id}")
         await peer.ask("POST", f"{path}/cancel", body={}, key=_key())
         raise
 
 
-async def _followed(peer: Peer, path: str, reply: Reply, advance: Advance) -> Reply:
+async def _followed(steady: Steady, peer: Peer, path: str, reply: Reply, advance: Advance) -> Reply:
     seen, pause = 0, _FIRST
     while not (now := reply.read(Progress)).ended:
         advance(now.done + now.skipped + now.failed - seen)
         seen = now.done + now.skipped + now.failed
         await aio.sleep(pause)
         pause = min(2 * pause, _LONGEST)
-        reply = await peer.ask("GET", path)
+        reply = await steady.keep(lambda: peer.ask("GET", path))
     return reply
 
 

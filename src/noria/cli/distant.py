@@ -21,7 +21,7 @@ from noria.app.config import api_key
 from noria.cli.exits import NoAnswer
 from noria.cli.flags import Flags
 from noria.cli.output import Output
-from noria.cli.peer import Query, Reply, failure_of
+from noria.cli.peer import HungUp, Query, Reply, failure_of
 from noria.errors import ConfigError, Unavailable, Unknown
 
 _LARGEST: Final = 256 * 1024 * 1024
@@ -206,7 +206,7 @@ class DistantPeer:
             return Unavailable(f"the front at {place} cannot be reached: {error}")
         if sent:
             return Unknown(f"the front at {place} hung up; whether it was done is not known: {_why(error)}")
-        return Unavailable(f"the front at {place} hung up: {_why(error)}")
+        return HungUp(f"the front at {place} hung up: {_why(error)}")
 
     def _cut(self) -> None:
         """End a request that nobody waits for, so that its thread ends."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
@@ -12,7 +11,6 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from noria import aio, ids
-from noria.aio import Crew
 from noria.app.application import Noria
 from noria.app.job import Draft, Job
 from noria.app.link import queue_full
@@ -20,25 +18,27 @@ from noria.app.signature import read_signature
 from noria.app.task import Enqueuer, TaskFunction
 from noria.app.uniqueness import duplicate
 from noria.cli import arguments
-from noria.cli.producer import Stored
+from noria.cli.producer import Emitted, Missed, Stored
+from noria.cli.steady import Steady
 from noria.cli.target import answer, opened
+from noria.clock import SystemClock
 from noria.codecs.models import dump_model
 from noria.errors import JobNotFound, ResultGone
-from noria.front.watch import Watch
 from noria.model.job import NewJob, Receipt, Record
 from noria.model.task import Arguments
-
-log = logging.getLogger("noria.cli")
 
 
 class LocalProducer:
     """The application, which is opened when the first job is stored, so that a refused one makes no store."""
 
-    def __init__(self, app: Noria, task: str, options: Mapping[str, Any], seconds: float) -> None:
+    def __init__(
+        self, app: Noria, task: str, options: Mapping[str, Any], seconds: float, steady: Steady
+    ) -> None:
         self._app = app
         self._task: TaskFunction[..., Any, ..., Any] = app.find_task(task)
         self._enqueuer: Enqueuer[..., Any] = self._task.options(**options)
         self._seconds = seconds
+        self._steady = steady
         self._stack = AsyncExitStack()
         self._open = False
         self._jobs: dict[str, Job[Any]] = {}
@@ -73,30 +73,51 @@ class LocalProducer:
 
     async def value(self, id: str, seconds: float) -> Raw:
         """As `Producer`."""
+        clock = SystemClock()
+        end = clock.monotonic() + seconds
         try:
-            return encoded(await self._jobs[id].result(seconds))
+            return encoded(
+                await self._steady.keep(
+                    lambda: self._jobs[id].result(max(0.0, end - clock.monotonic())), seconds
+                )
+            )
         except JobNotFound:
             raise ResultGone(f"job {id} has ended, and nothing of it is kept", job_id=id) from None
 
-    async def states(self, id: str) -> AsyncGenerator[Record, None]:
+    async def events(self, id: str) -> AsyncGenerator[Record | Emitted | Missed, None]:
         """As `Producer`."""
-        crew = Crew("noria.follow", lambda name, error: log.error("%s failed", name, exc_info=error))
-        watch = Watch(self._app.backend, crew, ids.jitter_source(ids.system_entropy))
-        try:
-            record = await self._read(id)
-            while record is not None:
-                yield record
+        offset = 0
+        link = self._app.home.links.here()
+        with link.outcomes.following(ids.from_text(id)) as following:
+            while (record := await self._read(id)) is not None:
+                if not record.state.final:
+                    yield record
+                while offset < record.items:
+                    page = await self._emitted(record, offset)
+                    for each in page:
+                        yield each
+                    offset = page[-1].offset + isinstance(page[-1], Emitted) if page else record.items
                 if record.state.final:
-                    break
-                with watch.follow(record) as follower:
-                    await aio.happened(follower.news, None)
-                record = await self._read(id)
-        finally:
-            await crew.aclose(1.0)
+                    yield record  # the end is told last
+                    return
+                await aio.happened(following.news, following.every)
+                following.news.clear()
 
     async def _read(self, id: str) -> Record | None:
-        [record] = await answer(self._app.backend.get([ids.from_text(id)]), self._seconds)
+        backend, wanted = self._app.backend, [ids.from_text(id)]
+        [record] = await self._steady.keep(
+            lambda: answer(backend.get(wanted, watch=backend.reply_channel), self._seconds)
+        )
         return record
+
+    async def _emitted(self, record: Record, offset: int) -> list[Emitted | Missed]:
+        """The next partial results from an offset on; none if none are kept."""
+        backend, seconds = self._app.backend, self._seconds
+        page = await self._steady.keep(lambda: answer(backend.emitted(record.id, offset), seconds))
+        if page is None or not page.items:
+            return []
+        gap = [Missed(page.items[0].offset)] if page.items[0].offset > offset else []
+        return [*gap, *(Emitted(each.offset, Raw(each.data)) for each in page.items)]
 
     async def close(self) -> None:
         """Close the application, if it was opened."""

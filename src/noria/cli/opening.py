@@ -8,9 +8,11 @@ from typing import Any
 
 from noria.cli.flags import Flags
 from noria.cli.local_producer import LocalProducer
+from noria.cli.output import Output
 from noria.cli.peer import Peer
 from noria.cli.producer import Producer
 from noria.cli.source import Source
+from noria.cli.steady import Steady
 from noria.cli.store import StoreSource
 from noria.cli.target import application, is_front, opened_store
 
@@ -54,14 +56,16 @@ async def opened_producer(
         UnknownTask: nobody here knows the task.
         InvalidOption: an option is out of range.
     """
+    out = Output(flags)
+    steady = Steady(out.warn, out.note)
     if is_front(flags.url):
         from noria.cli.distant import opened_distant
         from noria.cli.remote_producer import remote_producer
 
         async with opened_distant(flags) as peer:
-            yield await remote_producer(peer, task, options)
+            yield await remote_producer(peer, task, options, steady)
     else:
-        producer = LocalProducer(application(flags, None), task, options, flags.timeout)
+        producer = LocalProducer(application(flags, None), task, options, flags.timeout, steady)
         try:
             yield producer
         finally:

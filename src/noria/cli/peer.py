@@ -93,6 +93,10 @@ class Refused(WrongState):
         self.state = state
 
 
+class HungUp(Unavailable):
+    """The front took a request that may be repeated, and hung up before its answer."""
+
+
 MEDIA: Final = "application/problem+json"
 _THERE: Final = {"job_not_found": JobNotFound, "task_unknown": UnknownTask}
 

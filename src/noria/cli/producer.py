@@ -33,6 +33,19 @@ class Stored(NamedTuple):
         return self.enqueued in NEW
 
 
+class Emitted(NamedTuple):
+    """A partial result of a job, as JSON has it, and its place among them."""
+
+    offset: int
+    item: Raw
+
+
+class Missed(NamedTuple):
+    """Partial results were dropped before they could be read. `offset`: of the first behind them."""
+
+    offset: int
+
+
 class Producer(Protocol[D]):
     """Enqueues jobs of one task. `D` is a job that is described, with an id that a repetition keeps."""
 
@@ -74,9 +87,11 @@ class Producer(Protocol[D]):
         """
         ...
 
-    def states(self, id: str) -> AsyncGenerator[Record, None]:
-        """A job as it stands, and anew whenever it is seen to have changed, until it has ended or is gone.
+    def events(self, id: str) -> AsyncGenerator[Record | Emitted | Missed, None]:
+        """A job as it stands, and anew whenever it is seen to have changed, until it has ended or is gone; and what it
+        emits.
 
-        Changes that follow one another within a second may be seen as one.
+        Changes that follow one another within a second may be seen as one; partial results are all told, in order.
+        While the front or the backend is away for a moment, this waits, and goes on where it was.
         """
         ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final, NamedTuple, cast, get_args
 
 import msgspec
@@ -12,9 +13,10 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from noria import aio, ids
 from noria.app.ending import Ending, ending_of, value_of
 from noria.cli.exits import NotAuthorised
-from noria.cli.peer import Page, Peer, quoted
-from noria.cli.producer import Stored
+from noria.cli.peer import HungUp, Page, Peer, Reply, quoted
+from noria.cli.producer import Emitted, Missed, Stored
 from noria.cli.resources import Job, record_of
+from noria.cli.steady import Steady
 from noria.cli.uniqueness import as_rest
 from noria.clock import SystemClock
 from noria.errors import InvalidArguments, JobNotFound, ResultGone, WaitTimeout
@@ -50,9 +52,17 @@ class Item(Struct):
 
 
 class Event(Struct):
-    """A change of a job: how it stands then."""
+    """Something that has happened to a job: what its data is, goes by its name."""
 
-    data: Job
+    event: str
+    data: Raw
+
+
+class Sent(Struct):
+    """A partial result; of a gap, where it ends."""
+
+    offset: int
+    item: Raw = Raw(b"null")
 
 
 class Events(Struct):
@@ -70,7 +80,9 @@ class Order(NamedTuple):
     body: dict[str, Any]
 
 
-async def remote_producer(peer: Peer, task: str, options: Mapping[str, Any]) -> RemoteProducer:
+async def remote_producer(
+    peer: Peer, task: str, options: Mapping[str, Any], steady: Steady
+) -> RemoteProducer:
     """The front as producer of a task's jobs.
 
     Raises:
@@ -80,14 +92,17 @@ async def remote_producer(peer: Peer, task: str, options: Mapping[str, Any]) -> 
         schema = (await peer.ask("GET", f"/v1/tasks/{quoted(task)}")).read(Schema).args_schema
     except NotAuthorised:  # a key that may only enqueue cannot look; the front checks all the same
         schema = {}
-    return RemoteProducer(peer, task, schema, options)
+    return RemoteProducer(peer, task, schema, options, steady)
 
 
 class RemoteProducer:
     """A front, as `noria.cli.producer.Producer`."""
 
-    def __init__(self, peer: Peer, task: str, schema: dict[str, Any], options: Mapping[str, Any]) -> None:
+    def __init__(
+        self, peer: Peer, task: str, schema: dict[str, Any], options: Mapping[str, Any], steady: Steady
+    ) -> None:
         self._peer = peer
+        self._steady = steady
         self._task = task
         self._schema = schema
         self._clock = SystemClock()
@@ -129,9 +144,18 @@ class RemoteProducer:
         self._began = self._clock.monotonic()
         turn = min(wait or 0.0, _TURN)
         query = {"wait": f"{turn:g}"} if wait is not None else None
-        reply = await self._peer.ask(
-            "POST", "/v1/jobs", query=query, body=draft.body, key=draft.key, wait=turn
-        )
+
+        async def ask() -> Reply:
+            return await self._peer.ask(
+                "POST", "/v1/jobs", query=query, body=draft.body, key=draft.key, wait=turn
+            )
+
+        try:
+            reply = await ask()
+        except HungUp:
+            if wait is None:
+                raise
+            reply = await self._steady.keep(ask, wait)  # with the same key, so that it is the same job
         job = reply.read(Job)
         if wait is not None:
             self._note(job)
@@ -145,37 +169,49 @@ class RemoteProducer:
             if left <= 0:
                 raise WaitTimeout(f"job {id} had not ended after {seconds:g} s; it goes on")
             before = self._clock.monotonic()
-            await self._look(id, min(left, _TURN))
+            await self._look(id, min(left, _TURN), left)
             if id not in self._ended and self._clock.monotonic() - before < _PAUSE:
                 await aio.sleep(min(left, _PAUSE))  # it lets nobody wait
         ending = self._ended[id]
         if ending.state is State.SUCCEEDED and ending.result is None:
-            return Raw((await self._peer.ask("GET", f"/v1/jobs/{id}/result")).data)
+            return Raw((await self._steady.keep(lambda: self._peer.ask("GET", f"/v1/jobs/{id}/result"))).data)
         found: Raw = value_of(ending, ids.from_text(id), lambda data, codec: Raw(data))
         return found
 
-    async def states(self, id: str) -> AsyncGenerator[Record, None]:
+    async def events(self, id: str) -> AsyncGenerator[Record | Emitted | Missed, None]:
         """As `Producer`."""
         query: dict[str, str] = {}
         while True:
             before = self._clock.monotonic()
             try:
-                reply = await self._peer.ask("GET", f"/v1/jobs/{id}/events", query=query, wait=_TURN)
+                page = await self._steady.keep(partial(self._page, id, query))
             except JobNotFound:
                 return
-            page = reply.read(Events)
             for each in page.items:
-                yield record_of(each.data)
+                match each.event:
+                    case "item":
+                        sent = msgspec.json.decode(each.data, type=Sent)
+                        yield Emitted(sent.offset, sent.item)
+                    case "gap":
+                        yield Missed(msgspec.json.decode(each.data, type=Sent).offset)
+                    case "job":
+                        yield record_of(msgspec.json.decode(each.data, type=Job))
             if page.final:
                 return
             if not page.items and self._clock.monotonic() - before < _PAUSE:
                 await aio.sleep(_PAUSE)  # it lets nobody wait
             query = {"after": page.next, "wait": f"{_TURN:g}"}
 
-    async def _look(self, id: str, seconds: float) -> None:
+    async def _page(self, id: str, query: Mapping[str, str]) -> Events:
+        reply = await self._peer.ask("GET", f"/v1/jobs/{id}/events", query=query, wait=_TURN)
+        return reply.read(Events)
+
+    async def _look(self, id: str, seconds: float, within: float) -> None:
         query = {"wait": f"{seconds:g}", "include": "result"}
         try:
-            reply = await self._peer.ask("GET", f"/v1/jobs/{id}", query=query, wait=seconds)
+            reply = await self._steady.keep(
+                lambda: self._peer.ask("GET", f"/v1/jobs/{id}", query=query, wait=seconds), within
+            )
         except JobNotFound:
             raise ResultGone(f"job {id} has ended, and nothing of it is kept", job_id=id) from None
         self._note(reply.read(Job))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import aclosing
 from datetime import datetime
 from typing import Any
@@ -13,9 +14,9 @@ from noria.app.status import attempt_of
 from noria.cli.escape import cut, lines, one_line
 from noria.cli.exits import ExitCode, Stop
 from noria.cli.output import Output, to_json
-from noria.cli.producer import Producer
+from noria.cli.producer import Emitted, Missed, Producer
 from noria.clock import SystemClock, moment
-from noria.errors import JobError, ResultGone, WaitTimeout
+from noria.errors import BackendError, JobError, ResultGone, WaitTimeout
 from noria.front.resources import summary
 from noria.model.job import Record
 
@@ -38,7 +39,7 @@ async def wait(out: Output, producer: Producer[Any], id: str, seconds: float) ->
 async def follow(
     out: Output, producer: Producer[Any], id: str, seconds: float | None, patience: float
 ) -> None:
-    """Print how a job stands whenever that changes, and then its value, as `wait` does.
+    """Print how a job stands whenever that changes, and what it emits, and then its value, as `wait` does.
 
     Args:
         seconds: so long at most; None is as long as it takes.
@@ -49,9 +50,17 @@ async def follow(
     began = clock.monotonic()
     scope = aio.bounded(seconds)
     try:
-        async with scope, aclosing(producer.states(id)) as states:
-            async for record in states:
-                _tell(out, record, clock.wall())
+        async with scope, aclosing(producer.events(id)) as events:
+            told: dict[str, Any] = {}
+            async for event in events:
+                if not isinstance(event, Record):
+                    _tell_item(out, id, event, clock.wall())
+                elif (news := _standing(event)) != told:
+                    told = news
+                    _tell(out, event, news, clock.wall())
+    except BackendError:
+        out.note(f"the job goes on: noria jobs show {id}")
+        raise
     except TimeoutError:
         if not scope.expired():
             raise
@@ -60,26 +69,52 @@ async def follow(
     await _end(out, producer, id, clock.monotonic() - began + patience)
 
 
-def _tell(out: Output, record: Record, now: float) -> None:
+def _standing(record: Record) -> dict[str, Any]:
+    """How a job stands, as far as it is told."""
+    found: dict[str, Any] = {
+        "id": ids.to_text(record.id),
+        "state": record.state.word,
+        "attempt": attempt_of(record),
+        "max_attempts": record.tally.attempts,
+        "run_at": moment(record.due),
+        "worker": record.worker or None,
+    }
+    if record.progress is not None and not record.state.final:
+        found["progress"] = {"fraction": record.progress.fraction, "note": record.progress.note}
+    if record.question:
+        found["question_id"] = record.question
+    return found
+
+
+def _tell(out: Output, record: Record, news: Mapping[str, Any], now: float) -> None:
     """One line; for programs the end is told with the result."""
-    tally = record.tally
-    if not out.json:
-        at = datetime.fromtimestamp(now).astimezone().strftime("%H:%M:%S")
-        where = f"  on {one_line(record.worker)}" if record.worker else ""
-        why = f"  {cut(summary(record.failure), 60)}" if record.failure is not None else ""
-        attempt = f"{attempt_of(record)}/{tally.attempts}"
-        out.line(out.paint(f"{at}  {record.state.word:<9}  {attempt}{where}{why}", record.state.word))
-    elif not record.state.final:
-        out.record(
-            {
-                "id": ids.to_text(record.id),
-                "state": record.state.word,
-                "attempt": attempt_of(record),
-                "max_attempts": tally.attempts,
-                "run_at": moment(record.due),
-                "worker": record.worker or None,
-            }
-        )
+    if out.json:
+        if not record.state.final:
+            out.record(news)
+        return
+    parts = [f"{record.state.word:<9}", f"{news['attempt']}/{news['max_attempts']}"]
+    if record.worker:
+        parts.append(f"on {one_line(record.worker)}")
+    if record.question:
+        parts.append(f"question {record.question}")
+    elif "progress" in news and record.progress is not None:
+        parts.append(f"{record.progress.fraction:.0%} {cut(one_line(record.progress.note), 60)}".rstrip())
+    if record.failure is not None:
+        parts.append(cut(summary(record.failure), 60))
+    out.line(out.paint("  ".join((_time(now), *parts)), record.state.word))
+
+
+def _tell_item(out: Output, id: str, event: Emitted | Missed, now: float) -> None:
+    if isinstance(event, Missed):
+        out.warn(f"partial results before {event.offset} were dropped before they could be read")
+    elif out.json:
+        out.record({"id": id, "offset": event.offset, "item": event.item})
+    else:
+        out.line(f"{_time(now)}  item {event.offset}  {lines(to_json(event.item))}")
+
+
+def _time(now: float) -> str:
+    return datetime.fromtimestamp(now).astimezone().strftime("%H:%M:%S")
 
 
 async def _end(out: Output, producer: Producer[Any], id: str, seconds: float) -> None:
