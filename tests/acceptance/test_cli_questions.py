@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,6 +33,10 @@ async def login(ctx: Context) -> str:
     return form.code * form.count
 
 @app.task(attempts=1)
+async def hurry(ctx: Context) -> str:
+    return await ctx.ask("Quick!", timeout=0.2)
+
+@app.task(attempts=1)
 async def password(ctx: Context) -> int:
     return len(await ctx.ask("Password?", secret=True))
 """
@@ -42,6 +49,12 @@ def noria(tmp_path: Path, short_tmp: Path) -> Iterator[Commands]:
         made.environment["NORIA_APP"] = "shop.py"
         made.start("worker").says("slots:", error=True)
         yield made
+
+
+def kill_worker(noria: Commands) -> None:
+    """Kill the worker, and wait until nobody runs."""
+    [worker] = noria.json("workers", "list")
+    os.kill(worker["pid"], signal.SIGKILL)
 
 
 def asked(noria: Commands, task: str) -> tuple[str, str]:
@@ -98,3 +111,44 @@ def test_a_question_is_declined(noria: Commands) -> None:
 
     assert (done.returncode, json.loads(done.stdout)["state"]) == (0, "declined")
     assert noria.run("questions", "answer", question, "--decline", "x").returncode == 2
+
+
+@pytest.mark.parametrize("far", [False, True])
+def test_each_way_in_which_a_question_is_over_is_told_apart(noria: Commands, far: bool) -> None:
+    where = ["--url", f"http://127.0.0.1:{serve(noria).port}"] if far else []
+    _, answered = asked(noria, "login")
+    _, declined = asked(noria, "login")
+    _, put_away = asked(noria, "login")
+    cancelled_job, cancelled = asked(noria, "login")
+    for words in ([answered, "code=1"], [declined, "--decline"], [put_away, "--cancel"]):
+        assert noria.run(*where, "questions", "answer", *words).returncode == 0
+    noria.run("jobs", "cancel", cancelled_job, "--yes")
+    hurry = noria.run("enqueue", "hurry").stdout.strip()
+    late = until(lambda: _closed(noria, hurry))
+    until(lambda: all(noria.json("jobs", "show", job)[0]["final"] for job in (cancelled_job, hurry)))
+
+    _, superseded = asked(noria, "login")
+    kill_worker(noria)
+    noria.start("worker").says("slots:", error=True)
+    [following] = until(
+        lambda: [each["id"] for each in noria.json("questions", "list") if each["id"] != superseded]
+    )
+
+    for question, state, words in (
+        (answered, "answered", "has been answered already: answered"),
+        (declined, "declined", "has been answered already: declined"),
+        (put_away, "cancelled", "has been answered already: cancelled"),
+        (late, "expired", "the time to answer"),
+        (cancelled, "withdrawn", "does not wait any more"),
+        (superseded, "superseded", f"answer {following}, which is asked in its place"),
+    ):
+        shown = json.loads(noria.run(*where, "--json", "questions", "show", question).stdout)
+        told = noria.run(*where, "questions", "answer", question, "code=2")
+        assert (shown["state"], told.returncode, words in told.stderr) == (state, 5, True), told.stderr
+
+
+def _closed(noria: Commands, job: str) -> str:
+    """The id of the question of a job, which was open so briefly that a list may not have had it."""
+    attempts = noria.json("jobs", "show", job)[0].get("error") or {}
+    found = re.search(r"nobody answered (\S+) within", attempts.get("message", ""))
+    return found[1] if found else ""

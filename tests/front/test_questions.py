@@ -96,7 +96,9 @@ async def test_an_answer_lets_the_job_go_on_and_is_taken_once(short_tmp: Path) -
         assert {each.json()["state"] for each in (first, again, late)} == {"answered"}
         assert first.json()["answer"] == {"code": "120964"} and first.json()["answered_by"] == "open"
         assert ended["result"]["code"] == "120964"
-        assert (other.status_code, other.json()["code"]) == (409, "already_answered")
+        assert (other.status_code, other.json()["code"], other.json()["state"]) == (
+            409, "already_answered", "answered"
+        )  # fmt: skip
         assert (declined.status_code, declined.json()["code"]) == (409, "already_answered")
 
 
@@ -112,6 +114,8 @@ async def test_who_will_not_answer_says_so(short_tmp: Path, action: str, state: 
         assert "answer" not in answer.json()
         assert (ended["state"], ended["error"]["type"]) == ("failed", "noria.errors.QuestionDeclined")
         assert (await say(here, question, {"action": action})).status_code == 200
+        other = (await say(here, question, accept("red"))).json()
+        assert (other["code"], other["state"]) == ("already_answered", state)
 
 
 @pytest.mark.parametrize(
@@ -185,10 +189,12 @@ async def test_an_answer_to_a_job_that_was_cancelled_comes_too_late(short_tmp: P
     async with place(short_tmp, tasks, worker=True) as here:
         question = await asked(here, "choose")
         await here.ask("POST", f"/v1/jobs/{question['job_id']}/cancel", {"wait": 20})
+        await here.ended(question["job_id"])
 
         answer = await say(here, question, accept("red"))
 
-        assert answer.status_code in (409, 410), answer.text
+        assert (answer.status_code, answer.json()["code"]) == (409, "wrong_state"), answer.text
+        assert (await here.ask("GET", question["links"]["self"])).json()["state"] == "withdrawn"
         assert (await here.ask("GET", "/v1/questions")).json()["items"] == []
 
 

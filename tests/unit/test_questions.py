@@ -475,6 +475,32 @@ async def test_explain_says_what_is_asked_and_until_when(desk: Desk) -> None:
         )
 
 
+# ---- every end has a name of its own
+
+
+@pytest.mark.parametrize(
+    ("say", "state"),
+    [
+        ({"data": "yes"}, "answered"),
+        ({"action": "decline"}, "declined"),
+        ({"action": "cancel"}, "cancelled"),
+    ],
+)
+async def test_who_comes_too_late_is_told_what_the_first_has_said(
+    desk: Desk, say: dict[str, Any], state: str
+) -> None:
+    async with noria.testing.run(desk.app) as t:
+        job = await desk.login.enqueue("1")
+        asked = await t.asked(job)
+        assert (await job.answer(**say)).state == state
+        await t.drain()
+
+        with pytest.raises(AlreadyAnswered) as refused:
+            await desk.app.questions.answer(asked.id, "other")
+        assert (refused.value.question, refused.value.state) == (asked.id, state)
+        assert (await desk.app.questions.get(asked.id)).state == state
+
+
 # ---- who is told of a question
 
 
