@@ -83,6 +83,10 @@ class Client:
         """The answer to one command."""
         pack: Any = hiredis.pack_command
         self._socket.sendall(pack(words))
+        return self.hear()
+
+    def hear(self) -> Any:
+        """The next thing that the server says."""
         while (answer := self._reader.gets()) is False:
             data = self._socket.recv(65_536)
             if not data:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 
 import pytest
 
@@ -15,7 +16,7 @@ from noria.model.state import State
 
 PIECES = (
     *("start", "heads", "gather", "ties", "places", "refill", "passage", "prune", "rows", "board", "write"),
-    *("declare", "tokens", "wants", "bound", "notes"),
+    *("declare", "tokens", "wants", "bound", "notes", "one_push", "one_lease", "one_success"),
 )
 
 
@@ -89,6 +90,23 @@ def test_no_script_fails_for_a_hint() -> None:
     """Hints come after the writes."""
     for name in script_names():
         assert "redis.call('PUBLISH'" not in script(name).text.decode(), name
+
+
+def test_parts_of_a_head_stand_where_scripts_look_for_them() -> None:
+    """Those who read or write only a part of a head say where it begins."""
+    [(names, values)] = re.findall(
+        r"^local (KEYED_AT, [A-Z_, ]+) = ([\d, ]+)$", read("lib/heads"), re.MULTILINE
+    )
+    places = dict(zip(names.split(", "), (int(value) - 1 for value in values.split(", ")), strict=True))
+    packed = heads.pack(heads.Head(keyed=77, starts=78, due=79.5, keep=80.5, session="81"))
+
+    assert places == {
+        "KEYED_AT": packed.index(77),
+        "STARTS_AT": packed.index(78),
+        "DUE_AT": packed.index(struct.pack("<d", 79.5)),
+        "KEEP_AT": packed.index(struct.pack("<d", 80.5)),
+        "TEXTS_AT": packed.index(b"81"),
+    }
 
 
 @pytest.mark.parametrize("piece", PIECES)

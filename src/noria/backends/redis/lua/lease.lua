@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Let time move what it must, choose jobs for a session, and hand them to it: one step.
--- Needs: start, heads, gather, ties, places, refill, passage, tokens, wants, bound
+-- Needs: start, one_lease, heads, gather, ties, places, refill, passage, tokens, wants, bound
 -- In: ARGV[3] session; ARGV[4] how many at most; ARGV[5] how many bytes of bodies, unless the first has more; ARGV[6] to
 --     ARGV[8] the failures of jobs that expire, that miss their deadline and that are too old, as JSON; ARGV[9] for how long
 --     these are kept; ARGV[10] how many rows time moves at most; then for each want its queue, lane, now, ahead, and 1 if it takes a suspect.

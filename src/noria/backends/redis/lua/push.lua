@@ -1,6 +1,6 @@
 #!lua
 -- Store new jobs, and the documents that go along with them.
--- Needs: start, heads, gather, ties, places, refill, board, enroll, declare
+-- Needs: start, one_push, heads, gather, ties, places, refill, board, enroll, declare
 -- In: ARGV[3] milliseconds within which a job that becomes due still wakes workers; ARGV[4] rules of families and
 --     resources, as declare.lua takes them, or empty; ARGV[5] how many documents, each as in board_write.lua; then for
 --     each job its id, a head, its card (see cards.py; empty for the usual one) and its body. Of the head, `due` is the

@@ -1,10 +1,12 @@
 -- Heads of jobs: everything about a job that changes with its state, packed into one string of the hash `head`.
 -- The same layout stands in heads.py. Times are milliseconds since the epoch; NEVER is where there is none.
--- Gives: the states, SUSPECT_AT, WIDE, heads, unpack_head, pack_head, read_heads, head_of, begun, lapse_of.
+-- Gives: the states, SUSPECT_AT, WIDE, KEYED_AT and so on, heads, unpack_head, pack_head, read_heads, head_of, begun, lapse_of.
 local SCHEDULED, QUEUED, RUNNING, WAITING, ASKING, RETRYING, PARKED = 1, 2, 3, 4, 5, 6, 7
 local SUCCEEDED, FAILED, CANCELLED, EXPIRED, ERASED = 10, 11, 12, 13, 20
 -- limits.SUSPECT_AT; a test compares.
 local SUSPECT_AT = 2
+-- Where parts of a head begin, for those who read or write them alone; a test compares.
+local KEYED_AT, STARTS_AT, DUE_AT, KEEP_AT, TEXTS_AT = 5, 9, 33, 73, 109
 local LAYOUT = '<BBBBBBBBI4I4ddddddddi4I4I4I4I4I4I4sssssss'
 
 local function unpack_head(packed)
