@@ -5,12 +5,11 @@ All methods belong to the loop's thread.
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Collection, Iterable
 from typing import Final, Protocol
 
-from noria.aio import happened
+from noria.aio import Signal
 from noria.backends.contract import Channel, Hint
 
 BACKLOG: Final = 4_096
@@ -78,7 +77,7 @@ class Listener:
         self.channels = frozenset(channels)
         self._bus = bus
         self._hints: deque[Hint] = deque()
-        self._some = asyncio.Event()
+        self._some = Signal()
 
     def __enter__(self) -> Listener:
         self._bus.add(self)
@@ -99,7 +98,7 @@ class Listener:
         """What is heard, one by one, for ever; first that something may have been missed before."""
         yield _RESET
         while True:
-            await happened(self._some, poll)
+            await self._some.happened(poll)
             while self._hints:
                 yield self._hints.popleft()
             self._some.clear()
