@@ -566,6 +566,16 @@ async def test_a_lease_says_when_a_rate_allows_the_next_start(store: Store) -> N
     assert (await line(store)).next_at == pytest.approx(store.clock.wall() + 4.0, abs=0.01)
 
 
+async def test_a_lease_that_takes_what_a_rate_allows_says_when_it_allows_more(store: Store) -> None:
+    """Or whoever asked would look again only when it has waited as long as it waits for anything."""
+    await enqueue(store, 2, group=of(Rule(rate=Rate(1, 4.0))))
+    session = await worker(store)
+
+    batch = await store.lease(session, [Want(QUEUE, 1)], 1)
+
+    assert (len(batch.leases), batch.next_due) == (1, pytest.approx(4.0, abs=0.01))
+
+
 async def test_a_rated_group_is_forgotten_when_it_owes_nothing(store: Store) -> None:
     await one(store, group=of(Rule(rate=Rate(1, 4.0))))
     session = await worker(store)

@@ -197,6 +197,15 @@ async def test_a_lease_says_when_the_next_may_start(store: Store) -> None:
     assert len(await take(store, session)) == 1
 
 
+async def test_a_lease_that_takes_what_a_rate_allows_says_when_it_allows_more(store: Store) -> None:
+    await enqueue(store, 2, needs=(Need("task:send", rate=Rate(1, 4.0)),))
+    session = await worker(store)
+
+    batch = await store.lease(session, [Want(QUEUE, 2)], 2)
+
+    assert (len(batch.leases), batch.next_due) == (1, pytest.approx(4.0, abs=0.01))
+
+
 async def test_a_job_may_have_a_group_and_needs(store: Store) -> None:
     group = Grouped(GroupRef("host", "a"), Rule(limit=2))
     ids = await enqueue(store, 3, group=group, needs=(SCREEN,))

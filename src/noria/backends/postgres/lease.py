@@ -83,7 +83,7 @@ class Take(lease.Take):
         full, suspects = len(held) >= self.limit, look.suspicious or fronts.suspicious
         everything = not (full or admitted or choice.left or look.moving or suspects or contended)
         everything &= not look.full(sizes)
-        due = look.seconds_to_due(work.now, choice)
+        due = look.seconds_to_due(work.now, choice, work.groups.next_wake)
         bound = choice.bound_left or bool(admitted) or full
         return Taken(held, due, everything, suspects, contended, bound)
 
@@ -126,9 +126,11 @@ class _Look:
             for line, size in zip(self.lines, sizes, strict=True)
         )
 
-    def seconds_to_due(self, now: int, choice: Choice | None = None) -> float | None:
-        """Seconds until time moves something; of bound jobs it depends on what was chosen."""
-        times = (self.next_due, None if choice is None else choice.tokens.next_at())
+    def seconds_to_due(
+        self, now: int, choice: Choice | None = None, next_wake: int | None = None
+    ) -> float | None:
+        """Seconds until time moves something; of bound jobs it depends on what was chosen, and on what that changed."""
+        times = (self.next_due, None if choice is None else choice.tokens.next_at(), next_wake)
         return seconds_or_none(min((max(0, at - now) for at in times if at is not None), default=None))
 
 

@@ -86,10 +86,12 @@ class _Deed:
 class Groups:
     """What a transaction has done to groups and resources, until it is `settle`d.
 
-    `rules` are those of families that it has read; None for one that nobody has declared.
+    `rules` are those of families that it has read; None for one that nobody has declared. `next_wake` is when the first
+    of the groups that it has changed is to be looked at again, in milliseconds.
     """
 
     rules: dict[str, Rule | None] = field(default_factory=dict)
+    next_wake: int | None = None
     _deeds: defaultdict[Key, _Deed] = field(default_factory=lambda: defaultdict(_Deed))
     _leaving: list[str] = field(default_factory=list)
     _freed: bool = False
@@ -363,6 +365,8 @@ def _write(work: Transaction, groups: Sequence[_Group]) -> None:
     for group in groups:
         group.settle(work.now)
         stand = group.stand
+        if stand.wake is not None:
+            work.groups.next_wake = min(stand.wake, work.groups.next_wake or stand.wake)
         if group.idle(work.now):
             if group.row is not None:
                 gone.append(group.key)

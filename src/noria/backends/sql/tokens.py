@@ -66,11 +66,15 @@ class Tokens:
         times = []
         for name in names(gate):
             supply = self._supplies.get(name)
-            if supply is None or supply.left > 0:
+            if supply is None or supply.left > supply.taken:
                 continue
-            if supply.need.rate is None or supply.need.rate.tokens(supply.tat, self.now) > 0:
+            rate = supply.need.rate
+            if rate is None:
                 return None
-            times.append(supply.need.rate.when(supply.tat, 1))
+            tat = rate.take(supply.tat, self.now, supply.taken) if supply.taken else supply.tat
+            if rate.tokens(tat, self.now) > 0:
+                return None
+            times.append(rate.when(tat, 1))
         return max(times, default=None)
 
     def started(self, gates: Iterable[str]) -> list[tuple[str, float]]:

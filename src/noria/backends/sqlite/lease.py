@@ -88,9 +88,11 @@ class _Look:
     def suspicious(self) -> bool:
         return any(line.suspects for line in self.lines) or any(job.suspect for job in self.apart)
 
-    def seconds_to_due(self, now: int, choice: Choice | None = None) -> float | None:
-        """Seconds until time moves something; of bound jobs it depends on what was chosen."""
-        times = (self.next_due, None if choice is None else choice.tokens.next_at())
+    def seconds_to_due(
+        self, now: int, choice: Choice | None = None, next_wake: int | None = None
+    ) -> float | None:
+        """Seconds until time moves something; of bound jobs it depends on what was chosen, and on what that changed."""
+        times = (self.next_due, None if choice is None else choice.tokens.next_at(), next_wake)
         return seconds_or_none(min((max(0, at - now) for at in times if at is not None), default=None))
 
 
@@ -146,7 +148,7 @@ def _take_bound(work: Transaction, call: Take, look: _Look) -> Taken:
         look = _look(work, call, call.limit - len(held))
     full = len(held) >= call.limit
     everything = not (full or admitted or choice.left or look.moving or look.suspicious)
-    due = look.seconds_to_due(work.now, choice)
+    due = look.seconds_to_due(work.now, choice, work.groups.next_wake)
     return Taken(held, due, everything, look.suspicious, bound=choice.bound_left or bool(admitted) or full)
 
 
