@@ -61,6 +61,24 @@ async def test_a_request_may_name_another_group_or_none(short_tmp: Path) -> None
         assert (named["group"], free["group"]) == ({"family": "host", "key": "b"}, None)
 
 
+@pytest.mark.parametrize(("method", "way"), [("POST", "/retry"), ("PATCH", "")])
+async def test_new_arguments_may_not_say_another_group(short_tmp: Path, method: str, way: str) -> None:
+    async with place(short_tmp, crawl) as here:
+        first = await here.enqueue("fetch", {"url": "https://shop.example/1"})
+        id = await here.enqueue("fetch", {"url": "https://shop.example/2"})
+        if way:
+            for each in (first, id):
+                await here.ask("POST", f"/v1/jobs/{each}/cancel")
+
+        other = await here.ask(method, f"/v1/jobs/{id}{way}", {"args": {"url": "https://b.example"}})
+        same = await here.ask(method, f"/v1/jobs/{id}{way}", {"args": {"url": "https://shop.example/3"}})
+        job = await here.job(id)
+
+    assert (other.status_code, other.json()["code"]) == (422, "invalid_args")
+    assert "host=shop.example" in other.json()["detail"]
+    assert (same.status_code, job["args"], job["group"]) == (200, {"url": "https://shop.example/3"}, SHOP)
+
+
 @pytest.mark.parametrize(
     ("body", "pointer"),
     [

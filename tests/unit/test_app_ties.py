@@ -61,6 +61,22 @@ def test_a_family_that_contradicts_itself_is_refused(wrong: dict[str, Any]) -> N
         Noria().group("host", **wrong)
 
 
+async def test_a_retry_with_arguments_of_another_group_is_refused() -> None:
+    app = application()
+
+    @app.task(group=("host", "host"))
+    async def fetch(host: str) -> None: ...
+
+    async with run(app):
+        job = await fetch.options(delay=60).enqueue("a")
+        await job.cancel()
+
+        with pytest.raises(InvalidArguments, match=r"host=a.*host=b"):
+            await job.retry(fetch.job("b"))
+
+        assert await job.retry(fetch.job("a")) == "queued"
+
+
 def test_names_are_declared_once() -> None:
     app = application()
     app.resource("tunnel", capacity=4)

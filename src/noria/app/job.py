@@ -18,6 +18,7 @@ from noria.app.questionbook import QuestionBook
 from noria.app.scene import Scene, look_around
 from noria.app.seen import Eyes
 from noria.app.status import JobStatus, StateWord, status_of
+from noria.app.ties import check_same_group
 from noria.app.uniqueness import duplicate
 from noria.backends.contract import Change, Parts
 from noria.clock import Clock
@@ -134,17 +135,18 @@ class Job(Generic[T_co]):
 
         Raises:
             WrongState: it has not ended, has succeeded, or another live job has its unique key.
-            InvalidInput: the draft is of another task.
+            InvalidInput: the draft is of another task, or its arguments of another group.
             InvalidOption: an option is out of range.
         """
         given: dict[str, Any] = {}
         if draft is not None:
-            task = (await self._read()).task
-            if draft.new.task != task:
+            record = await self._read()
+            if draft.new.task != record.task:
                 raise InvalidInput(
-                    f"job {self.id} is of task {task!r}, and the draft of task {draft.new.task!r}",
+                    f"job {self.id} is of task {record.task!r}, and the draft of task {draft.new.task!r}",
                     field="draft",
                 )
+            check_same_group(record.id, record.group, draft.new)
             given = {"body": draft.new.body, "codec": draft.new.codec}
         note = checks.text("note", note)
         return await self._alter(Change(kind="retry", delay=delay, attempts=attempts, note=note, **given))

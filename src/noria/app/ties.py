@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from noria.backends.contract import Backend, FamilyRef, ResourceRef
 from noria.errors import ConfigError, InvalidArguments, InvalidOption, shown
+from noria.ids import Id, to_text
 from noria.model.groups import Grouped, GroupRef, Need, Rate, Rule
 from noria.model.job import NewJob
 from noria.model.names import check_name
@@ -245,6 +246,26 @@ def tied(new: NewJob, ties: Ties) -> NewJob:
         )
     found = _follow(new, ties.group.path)
     return grouped(new, ties, ties.group.family, _key(new, ties.group, found))
+
+
+def check_same_group(id: Id, stays: GroupRef | None, edited: NewJob) -> None:
+    """A job stays in the group into which it was enqueued, so its arguments may not begin to say another one.
+
+    Args:
+        id: of the job.
+        stays: its group.
+        edited: a job with the arguments that it is to have.
+
+    Raises:
+        InvalidArguments: they say another group.
+    """
+    said = None if edited.group is None else edited.group.ref
+    if stays is not None and said is not None and said != stays:
+        raise InvalidArguments(
+            f"job {to_text(id)} is of group {stays.family}={stays.key}, and these arguments are of "
+            f"{said.family}={said.key}: enqueue a copy with them instead",
+            field="args",
+        )
 
 
 def grouped(new: NewJob, ties: Ties, family: str, key: str | None, rule: Rule | None = None) -> NewJob:

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from noria.app import checks
 from noria.app.options import JOB_CHECKS
+from noria.app.ties import check_same_group
 from noria.backends.contract import Altered, Change, DocWrite, Parts
 from noria.errors import InvalidInput
 from noria.front import bodies, limits, replies, view
@@ -239,7 +240,12 @@ async def _arguments(ask: Ask, record: Record, args: Raw | UnsetType) -> bytes |
     if args is UNSET:
         return None
     known = await find_task(ask.desk, ask.who, record.task, park=True)
-    return job_of(ask.desk, ask.who, known, bytes(args), {"queue": record.queue}).body
+    job = job_of(ask.desk, ask.who, known, bytes(args), {"queue": record.queue})
+    try:
+        check_same_group(record.id, record.group, job)
+    except InvalidInput as error:
+        raise Problem("invalid_args", str(error), errors=[Part("/args", str(error))]) from None
+    return job.body
 
 
 async def _alter(ask: Ask, record: Record, change: Change, allowed: str) -> Response:
