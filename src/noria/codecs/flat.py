@@ -9,11 +9,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from math import isfinite
+from math import fmod
+from sys import float_info
 from typing import Any, Final
 from uuid import UUID
 
 import msgspec
+from msgspec import inspect
 
 from noria.codecs.models import is_model, model_schema
 from noria.errors import InvalidOption, shown
@@ -23,6 +25,11 @@ Flaw = tuple[str, str]
 """A JSON pointer, and what is wrong there."""
 
 _LEAVES: Final = ("string", "number", "integer", "boolean", "null")
+_ZONES: Final = {
+    True: "([Zz]|[+-][0-9]{2}:?[0-9]{2})$",
+    False: "(^|[Tt ])[0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?$",
+}
+"""How a time ends that has a zone, and how one looks that has none."""
 _FORMATS: Final[Mapping[str, Any]] = {
     "date": date,
     "date-time": datetime,
@@ -50,6 +57,8 @@ def schema_of(shape: Any) -> dict[str, Any]:
         raise InvalidOption(f"schema={shown(shape)} is no type of answers: {error}", field="schema") from None
     schema: dict[str, Any] = _inlined(whole, whole.get("$defs", {}))
     schema.pop("$defs", None)
+    if not is_model(shape):
+        schema = _timed(schema, inspect.type_info(shape))
     if schema.get("type") == "object" and not schema.get("properties"):
         raise InvalidOption(f"schema={shown(shape)} has no fields to ask for", field="schema")
     fields = schema.get("properties", {}).items() if schema.get("type") == "object" else [("", schema)]
@@ -62,6 +71,27 @@ def schema_of(shape: Any) -> dict[str, Any]:
             )
     if len(msgspec.json.encode(schema)) > MAX_ANSWER:
         raise InvalidOption(f"schema={shown(shape)} is too large for a question", field="schema")
+    return schema
+
+
+def _timed(schema: dict[str, Any], shape: inspect.Type) -> dict[str, Any]:
+    """The schema with what msgspec leaves out of it: that a text is a point in time, or a time of day, and its zone."""
+    if isinstance(shape, inspect.Metadata):
+        return _timed(schema, shape.type)
+    if isinstance(shape, inspect.UnionType):
+        texts = [each for each in shape.types if isinstance(each, inspect.DateTimeType | inspect.TimeType)]
+        if not texts:
+            return schema
+        kinds = schema.get("anyOf", ())
+        timed = [_timed(each, texts[0]) if each.get("type") == "string" else each for each in kinds]
+        return {**schema, "anyOf": timed}
+    if isinstance(shape, inspect.DateTimeType | inspect.TimeType):
+        form = "date-time" if isinstance(shape, inspect.DateTimeType) else "time"
+        return {**schema, "format": form, **({} if shape.tz is None else {"pattern": _ZONES[shape.tz]})}
+    if isinstance(shape, inspect.StructType | inspect.DataclassType | inspect.TypedDictType):
+        fields = {each.encode_name: each.type for each in shape.fields}
+        properties = schema.get("properties", {}).items()
+        return {**schema, "properties": {name: _timed(each, fields[name]) for name, each in properties}}
     return schema
 
 
@@ -112,12 +142,15 @@ def _pointer(name: str) -> str:
 def _wrong(field: Mapping[str, Any], value: Any) -> Iterator[str]:
     if "anyOf" in field:
         if all(any(_wrong(each, value)) for each in field["anyOf"]):
-            yield "fits none of the types that are allowed"
+            kinds = [each for each in field["anyOf"] if each.get("type") != "null"]
+            yield from (
+                _wrong(kinds[0], value) if len(kinds) == 1 else ("fits none of the types that are allowed",)
+            )
         return
     allowed = field["enum"] if "enum" in field else [field["const"]] if "const" in field else None
     if allowed is not None:
-        # True is no 1, although Python says so.
-        if not any(value == each and isinstance(value, bool) == isinstance(each, bool) for each in allowed):
+        # True is no 1, although Python says so, and no type of a choice takes 1.0 for 1.
+        if not any(value == each and type(value) is type(each) for each in allowed):
             yield f"must be one of {', '.join(map(str, allowed))}"[:200]
         return
     kind = field.get("type")
@@ -164,10 +197,19 @@ def _wrong_number(field: Mapping[str, Any], value: float) -> Iterator[str]:
         "exclusiveMaximum" in field and value >= field["exclusiveMaximum"]
     ):
         yield "is too large"
+    if "multipleOf" in field and not _is_multiple(value, field["multipleOf"]):
+        yield f"is no multiple of {field['multipleOf']}"
+
+
+def _is_multiple(value: float, of: float) -> bool:
+    if isinstance(value, int) and float(of).is_integer():
+        return value % int(of) == 0
+    return fmod(value, of) == 0
 
 
 def _is_number(value: Any) -> bool:
-    return not isinstance(value, bool) and isinstance(value, int | float) and isfinite(value)
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and abs(value) <= float_info.max
 
 
 _TYPES: Final[dict[str | None, Callable[[Any], bool]]] = {

@@ -23,6 +23,12 @@ Shape = Literal["text", "one", "some"]
 _NUMBER: Final = re.compile(r"([+-]?)0*([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)", re.ASCII)
 _LONGEST_NUMBER: Final = 400
 _YES_OR_NO: Final = (("true", "Yes", True), ("false", "No", False))
+_SHAPES: Final = {
+    "date-time": "Date and time, such as 2026-12-31T18:30:00Z.",
+    "time": "A time of day, such as 18:30:00.",
+    "duration": "A duration, such as PT90S or P2D.",
+    "decimal": "A number, such as 19.90.",
+}
 _INPUTS: Final = {"date": "date", "email": "email", "uri": "url"}
 
 
@@ -109,6 +115,8 @@ def _bounds(kind: Mapping[str, Any]) -> str:
     least = kind.get("minimum", kind.get("minLength"))
     most = kind.get("maximum", kind.get("maxLength"))
     unit = " characters" if kind.get("type") == "string" else ""
+    if shape := _SHAPES.get(kind.get("format", "")):
+        return shape
     number = {"integer": "A whole number", "number": "A number"}.get(kind.get("type", ""), "")
     if least is not None and most is not None:
         return f"{number or 'Text'}, {least} to {most}{unit}."

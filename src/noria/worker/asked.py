@@ -61,7 +61,7 @@ def question(
     """
     wanted = schema_of(schema)
     if not isinstance(message, str) or not 0 < len(message) <= MAX_QUESTION:
-        raise InvalidOption(f"a question is a text of at most {MAX_QUESTION:,} characters", field="message")
+        raise InvalidOption(f"a question is a text of 1 to {MAX_QUESTION:,} characters", field="message")
     number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
     if not number or not 0 < timeout <= _LONGEST:
         raise InvalidOption(f"timeout must be more than 0 seconds, not {shown(timeout)}", field="timeout")
