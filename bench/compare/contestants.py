@@ -139,7 +139,8 @@ SAQ: Final = Contestant(
     worker=(_bin("asyncio", "python"), "-m", "bench.compare.peers.saq"),
     part=0.25,
     lacks={"bulk": _LOOPS},
-    settings="concurrency 50, orjson, uvloop, hiredis, no sweep for stuck jobs meanwhile; without results: ttl=-1",
+    settings="concurrency 50, values looked for every 1 ms, orjson, uvloop, hiredis, no sweep for stuck jobs "
+    "meanwhile; without results: ttl=-1",
     distributions=("saq", "redis", "uvloop"),
 )
 
