@@ -92,6 +92,9 @@ SAME = {
         (
             "late --concurrency 3 --max-age 10m",
             "late --lift concurrency --max-length 5 --json",
+            "late --high-water default=5,other=3",
+            "late --high-water late=5",
+            "late --high-water other",
             "late --order newest --ageing 1m",
             "other --order newest",
             "late --lift speed",

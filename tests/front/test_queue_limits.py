@@ -10,7 +10,14 @@ import pytest
 from noria.backends.contract import Limit, QueueRef
 from tests.support.door import place
 
-NONE = {"order": "oldest", "ageing": 3600.0, "max_age": None, "max_length": None, "concurrency": None}
+NONE = {
+    "order": "oldest",
+    "ageing": 3600.0,
+    "max_age": None,
+    "max_length": None,
+    "concurrency": None,
+    "high_water": None,
+}
 
 
 def limits(answer: Any) -> dict[str, Any]:
@@ -55,6 +62,9 @@ async def test_patch_changes_what_it_names_and_put_says_all(short_tmp: Path) -> 
         ({"order": "random"}, "/order"),
         ({"order": "newest"}, "/max_age"),
         ({"weight": 3}, "/weight"),
+        ({"high_water": {}}, "/high_water"),
+        ({"high_water": {"other": 0}}, "/high_water"),
+        ({"high_water": {"default": 5}}, "/high_water"),
     ],
     ids=str,
 )
@@ -67,6 +77,37 @@ async def test_limits_that_make_no_sense_are_refused(
 
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, pointer)
     assert after.status_code == 404
+
+
+async def test_a_queue_says_what_holds_it(short_tmp: Path) -> None:
+    async with place(short_tmp) as here:
+        path = "/v1/queues/lists"
+        set_to = limits(await here.ask("PUT", path, {"high_water": {"default": 1}}))
+        before = (await here.ask("GET", path)).json()["held_by"]
+        await here.enqueue("cube", [1])
+        after = (await here.ask("GET", path)).json()["held_by"]
+        lifted = limits(await here.ask("PATCH", path, {"high_water": None}))
+
+    assert set_to == {**NONE, "high_water": {"default": 1}}
+    assert (before, after, lifted) == (None, "default", NONE)
+
+
+async def test_put_takes_what_get_shows(short_tmp: Path) -> None:
+    async with place(short_tmp) as here:
+        path = "/v1/queues/default"
+        await here.enqueue("cube", [1])
+        await here.ask("PATCH", path, {"concurrency": 3, "high_water": {"other": 5}})
+        await here.ask("POST", f"{path}/pause", {"reason": "deploy"})
+        first = await here.ask("GET", path)
+        shown = first.json()
+        again = await here.ask("PUT", path, {**shown, "concurrency": 4})
+        elsewhere = await here.ask("PUT", "/v1/queues/other", shown)
+        unknown = await here.ask("PUT", path, {**shown, "speed": 4})
+
+    assert limits(again) == {**limits(first), "concurrency": 4}
+    assert again.json()["paused"] == shown["paused"]
+    assert (elsewhere.status_code, elsewhere.json()["errors"][0]["pointer"]) == (422, "/name")
+    assert unknown.status_code == 422
 
 
 async def test_a_full_queue_answers_429_until_there_is_room(short_tmp: Path) -> None:

@@ -149,6 +149,8 @@ async def test_a_queue_that_runs_all_it_may_takes_no_slot_and_goes_on_at_once() 
     ("options", "field"),
     [
         ({"order": "newest"}, "max_age"),
+        ({"high_water": {"mail": 5}}, "high_water"),
+        ({"high_water": {"other": 0}}, "high_water"),
         ({"order": "random"}, "order"),
         ({"concurency": 3}, "concurency"),
         ({"concurrency": 0}, "concurrency"),
@@ -182,3 +184,48 @@ def test_a_worker_has_the_weights_that_are_declared_unless_it_is_told_others() -
     assert worker_settings({}, {}, weights).weights == weights
     assert worker_settings({"weights": {"list": 5}}, {}, weights).weights == {"detail": 8, "list": 5}
     assert worker_settings({}, {}, weights).weighted(("list", "other")) == {"list": 2, "other": 1}
+
+
+def test_two_queues_do_not_hold_each_other() -> None:
+    app = Noria()
+    app.queue("lists", high_water={"details": 5})
+
+    with pytest.raises(
+        InvalidOption, match="'details' cannot be held by 'lists', which is held by 'details'"
+    ):
+        app.queue("details", high_water={"lists": 5})
+
+
+@in_virtual_time
+async def test_code_may_turn_round_which_queue_holds_the_other() -> None:
+    async with Workplace() as place:
+        for first in ("a", "b"):
+            app = Noria(backend=place.store, clock=place.clock, entropy=place.dice.randbytes)
+            app.queue("a", high_water={"b": 5} if first == "a" else None)
+            app.queue("b", high_water={"a": 5} if first == "b" else None)
+            await app._queues.apply(place.store)
+
+        found = (await place.store.counts()).queues
+        assert (found["b"].limits, found.get("a")) == (QueueLimits(high_water={"a": 5}), None)
+
+
+@in_virtual_time
+async def test_a_job_of_a_queue_that_is_held_says_so() -> None:
+    place = Workplace()
+    place.app.queue("lists", high_water={"details": 2})
+
+    @place.app.task(queue="lists")
+    async def list_page() -> None: ...
+
+    @place.app.task(queue="details")
+    async def detail_page() -> None: ...
+
+    async with place:
+        job = await list_page.enqueue()
+        await place.app.enqueue_many([detail_page.job() for _ in range(3)])
+        reasons = {reason.code: reason for reason in await job.reasons()}
+
+    told = {"queue": "lists", "held_by": "details", "waiting": 3, "high_water": 2}
+    assert reasons["queue_held"].fields == told
+    assert "behind" not in reasons
+    assert reasons["queue_held"].text == "queue 'lists' is held: 3 jobs wait in 'details', and 2 hold it"

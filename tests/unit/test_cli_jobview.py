@@ -208,7 +208,8 @@ def test_json_of_a_queue_counts_its_states() -> None:
     counts = QueueCounts({State.QUEUED: 3, State.RUNNING: 0}, dead=1, oldest_ready=2.5)
     assert queue_resource("mail", counts, []) == {
         "name": "mail", "counts": {"queued": 3}, "dead": 1, "oldest_ready_seconds": 2.5, "consumers": 0,
-        "paused": None, "order": "oldest", "ageing": 3600.0, "max_age": None, "max_length": None, "concurrency": None,
+        "paused": None, "held_by": None, "order": "oldest", "ageing": 3600.0, "max_age": None, "max_length": None,
+        "concurrency": None, "high_water": None,
     }  # fmt: skip
 
 
@@ -231,6 +232,19 @@ def test_a_queue_is_told_to_people_with_its_limits(capsys: pytest.CaptureFixture
     words = "at most 1 job at once, at most 100,000 waiting, none older than 600 s, newest first, ageing 60 s"
     assert f"queue 'mail': {words}" in told
     assert "'other'" not in told
+
+
+def test_a_queue_that_is_held_is_told_to_people(capsys: pytest.CaptureFixture[str]) -> None:
+    found = {
+        "lists": QueueCounts({State.QUEUED: 1}, limits=QueueLimits(high_water={"details": 2})),
+        "details": QueueCounts({State.QUEUED: 1, State.WAITING: 1_233}),
+    }
+
+    queues.show(Output(Flags()), Counts(found, []), 0.0)
+
+    told = capsys.readouterr().out
+    assert "queue 'lists' is held: 1,234 jobs wait in 'details', and 2 hold it" in told
+    assert "queue 'lists': held while 2 wait in 'details'" in told
 
 
 def test_a_paused_queue_is_told_to_people_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ from typing import Final
 from noria import ids
 from noria.app.hindered import closed, in_line, needing, places, slowed
 from noria.app.scene import Scene, because, span, when
-from noria.app.service import full, paused, served, short_of_workers
+from noria.app.service import full, held, paused, served, short_of_workers
 from noria.app.status import attempt_of
 from noria.clock import moment
 from noria.model.job import Record
@@ -175,6 +175,7 @@ def _dead(record: Record, scene: Scene) -> Iterator[Reason]:
 
 _PARTS: Final[tuple[Callable[[Record, Scene], Iterator[Reason]], ...]] = (
     paused,
+    held,
     closed,
     places,
     slowed,

@@ -12,7 +12,9 @@ from noria.backends.contract import Backend, DocWrite, QueueRef
 from noria.errors import ConfigError
 from noria.model.names import check_name
 from noria.model.queue import (
+    Limit,
     QueueLimits,
+    check_circle,
     check_limit,
     check_sense,
     check_weights,
@@ -37,6 +39,8 @@ class QueueOptions(TypedDict, total=False):
     """How many jobs may wait, scheduled ones and retries included; enqueueing more raises `QueueFull`."""
     concurrency: int | None
     """How many of its jobs run at once, in all workers together."""
+    high_water: Mapping[str, int] | None
+    """Other queues, each with a number: while so many jobs wait in one of these, none of this queue begins."""
     weight: int
     """How large its share of a worker is while other queues have jobs too: 1 to 1000; 1 if left out."""
 
@@ -61,7 +65,7 @@ class Queues:
 
         Raises:
             InvalidOption: an option is unknown, of the wrong type or out of range, or the newest jobs come first and
-                none is ever too old; `field` names one.
+                none is ever too old, or the queue would be held by itself; `field` names one.
             InvalidName: the name has a form that no backend accepts.
             ConfigError: the queue is declared already.
         """
@@ -77,6 +81,9 @@ class Queues:
             check_limit(field, value)
         limits = QueueLimits(**said)
         check_sense(limits)
+        check_circle(
+            name, {**{each: old.high_water for each, old in self._limits.items()}, name: limits.high_water}
+        )
         self._limits[name] = limits
         self._weights[name] = weight
 
@@ -90,13 +97,24 @@ class Queues:
 
         Raises:
             BackendError: the backend does not answer.
+            InvalidOption: with what a person has set, a queue would be held by itself.
         """
         names = list(self._limits)
         docs = await backend.read(KIND, names) if names else []
-        for name, doc in zip(names, docs, strict=True):
-            before, now = None if doc is None else _read(doc.data), self._limits[name]
-            if before == now:
-                continue
+        told = [None if doc is None else _read(doc.data) for doc in docs]
+        changed = [
+            (name, before) for name, before in zip(names, told, strict=True) if before != self._limits[name]
+        ]
+        for name, before in changed:
+            if (
+                before is not None
+                and before.high_water
+                and before.high_water != self._limits[name].high_water
+            ):
+                # Together with what others had before, what is new might make a circle.
+                await backend.steer(QueueRef(name), Limit(high_water=None))
+        for name, before in changed:
+            now = self._limits[name]
             change = difference(before, now)
             if change.named():
                 await backend.steer(QueueRef(name), change)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from noria.app.scene import MOST_AHEAD, Scene, when
-from noria.backends.contract import Paused, WorkerLine
+from noria.backends.contract import Paused, QueueCounts, WorkerLine
 from noria.clock import moment
 from noria.model.job import Record
 from noria.model.limits import SUSPECT_AT
-from noria.model.reason import Reason
+from noria.model.queue import NO_LIMITS, WAITS_TO_RUN, backs_up
+from noria.model.reason import Field, Reason
 from noria.model.state import EDITABLE, State
 from noria.model.wording import count, ordinal
 
@@ -21,6 +23,15 @@ def paused(record: Record, scene: Scene) -> Iterator[Reason]:
         told = {"queue": record.queue, "by": pause.by, "reason": pause.reason}
         times = {"since": moment(pause.since), "until": moment(pause.until)}
         yield Reason("paused", pause_in_words(record.queue, pause, scene.now), {**told, **times})
+
+
+def held(record: Record, scene: Scene) -> Iterator[Reason]:
+    """Its queue is held while another backs up."""
+    holder = holder_of(record.queue, scene.counts.queues)
+    if holder is not None and record.state in EDITABLE:
+        told: dict[str, Field] = {"queue": record.queue, "held_by": holder.queue, "waiting": holder.waiting}
+        told["high_water"] = holder.most
+        yield Reason("queue_held", held_in_words(record.queue, holder), told)
 
 
 def short_of_workers(record: Record, scene: Scene) -> Iterator[Reason]:
@@ -52,6 +63,8 @@ def full(record: Record, scene: Scene) -> Iterator[Reason]:
 def served(record: Record, scene: Scene) -> Iterator[Reason]:
     """Somebody would run it: what is before it."""
     if not _knowing(record, scene.counts.workers) or _pause_of(record, scene) is not None:
+        return
+    if holder_of(record.queue, scene.counts.queues) is not None:
         return
     if record.state is State.PARKED:
         text = f"a live worker knows task {record.task!r}, and will lease it next"
@@ -92,6 +105,30 @@ def _place_in_words(place: int | None, waiting: int) -> str:
         if place
         else (f"the next of {waiting:,} that wait there")
     )
+
+
+class Holder(NamedTuple):
+    """A queue that holds another: so many jobs wait there, and from `most` on it backs up."""
+
+    queue: str
+    waiting: int
+    most: int
+
+
+def holder_of(queue: str, queues: Mapping[str, QueueCounts]) -> Holder | None:
+    """The first queue that holds this one; None if none does."""
+    limits = queues[queue].limits if queue in queues else NO_LIMITS
+    for other, most in (limits.high_water or {}).items():
+        states = queues[other].states if other in queues else {}
+        if backs_up(states, most):
+            return Holder(other, sum(states.get(state, 0) for state in WAITS_TO_RUN), most)
+    return None
+
+
+def held_in_words(queue: str, holder: Holder) -> str:
+    """Why nothing of a queue begins."""
+    waits = f"{count(holder.waiting, 'job')} {'waits' if holder.waiting == 1 else 'wait'}"
+    return f"queue {queue!r} is held: {waits} in {holder.queue!r}, and {holder.most:,} hold it"
 
 
 def pause_in_words(queue: str, pause: Paused, now: float) -> str:

@@ -125,6 +125,8 @@ class Queue(Protocol):
         more are taken than the rate allows, whoever asks. Jobs with a group or needs are never taken `ahead`.
         Of a queue with a `concurrency` no more jobs run than that, in all sessions together. They are leased only
         for `now`, and when one of them ends, a hint says that the queue has work.
+        Of a queue with a `high_water` nothing is taken while one of those that it names backs up (`backs_up`) as this
+        step begins; when none does any more, a hint says so.
         A session that has ended, or never was opened, gets none.
         On exception or cancellation: leases may have been made; they come back when the session ends, and a
         worker that goes on calls `end` for itself or `recall` for what it never saw.
@@ -180,7 +182,8 @@ class Queue(Protocol):
 
         It need not have had any jobs yet.
         A closed group: on return no job of it is eligible, those that run go on, and it opens by itself at `until`. A
-        rule: jobs in line move by it in this step, or with the next sweeps; what runs goes on.
+        rule: jobs in line move by it in this step, or with the next sweeps; what runs goes on. A `high_water` by which
+        a queue would be held by itself, through whatever others, is refused, also of several changes at once.
 
         On return no lease that is asked for later takes a job of a paused queue; becoming due, expiring, and changes
         by persons go on. A pause is over by itself at its `until`, by the backend's clock. Resuming wakes workers, and
@@ -189,6 +192,7 @@ class Queue(Protocol):
 
         Raises:
             InvalidInput: the change is none for such a target.
+            InvalidOption: the queue would be held by itself.
         """
         ...
 

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     _Type = click.ParamType[float]
     _Size = click.ParamType[int]
     _Words = click.ParamType[tuple[str, ...]]
+    _Marks = click.ParamType[dict[str, int]]
 else:
-    _Type = _Size = _Words = click.ParamType  # no type parameter before click 8.5
+    _Type = _Size = _Words = _Marks = click.ParamType  # no type parameter before click 8.5
 
 
 @dataclass(slots=True)
@@ -75,6 +76,26 @@ class Words(_Words):
     ) -> tuple[str, ...]:
         """Part them."""
         return value if isinstance(value, tuple) else tuple(each.strip() for each in value.split(","))
+
+
+class Marks(_Marks):
+    """Names, each with a whole number, with commas between them."""
+
+    name = "name=n,..."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, int]:
+        """Part them, or say what is wrong with one."""
+        if isinstance(value, dict):
+            return value
+        marks: dict[str, int] = {}
+        for word in value.split(","):
+            name, _, number = (part.strip() for part in word.partition("="))
+            if not name or name in marks or not (number.isascii() and number.isdigit()):
+                self.fail(
+                    f"{word.strip()!r:.60} must be NAME=N, as in details=1000, each name once", param, ctx
+                )
+            marks[name] = int(number[:12])
+        return marks
 
 
 SECONDS: Final = Seconds()

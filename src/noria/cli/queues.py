@@ -10,12 +10,12 @@ import click
 from msgspec import Raw, structs
 
 from noria.app.options import nearest
-from noria.app.service import pause_in_words
+from noria.app.service import held_in_words, holder_of, pause_in_words
 from noria.backends.contract import Counts, QueueCounts, WorkerLine
 from noria.cli.command import Group
 from noria.cli.escape import one_line
 from noria.cli.exits import ExitCode, Stop
-from noria.cli.flags import SECONDS, WORDS, Flags, flags_of, option
+from noria.cli.flags import SECONDS, WORDS, Flags, Marks, flags_of, option
 from noria.cli.opening import opened_peer, opened_source
 from noria.cli.output import Output
 from noria.cli.peer import quoted
@@ -80,6 +80,11 @@ def resume_queues(ctx: click.Context, names: Sequence[str]) -> None:
     type=click.Choice(["oldest", "newest"]),
     help="Which job runs first; newest wants a maximal age.",
 )
+@option(
+    "--high-water",
+    type=Marks(),
+    help="Begin none of its jobs while so many wait in another queue, as in details=1000,images=50.",
+)
 @option("--ageing", type=SECONDS, help="How much waiting is worth one step of priority. Default: 1h")
 @option("--lift", type=WORDS, metavar="WORDS", help="Lift these limits, as in max-age,order; or all.")
 @click.pass_context
@@ -143,7 +148,7 @@ def show(out: Output, counts: Counts, now: float) -> None:
     names = sorted(queues)
     if out.json:
         for name in names:
-            out.record(queue_resource(name, queues[name], counts.workers))
+            out.record(queue_resource(name, queues[name], counts.workers, holder_of(name, queues)))
         return
     columns = [
         state for state in State if state in _USUAL or any(queues[name].states.get(state) for name in names)
@@ -154,6 +159,9 @@ def show(out: Output, counts: Counts, now: float) -> None:
     for name in names:
         if (paused := queues[name].paused) is not None:
             out.line(one_line(pause_in_words(name, paused, now)))
+    for name in names:
+        if (holder := holder_of(name, queues)) is not None:
+            out.line(one_line(held_in_words(name, holder)))
     for name in names:
         if queues[name].limits != NO_LIMITS:
             out.line(one_line(f"queue {name!r}: {limits_in_words(queues[name].limits)}"))

@@ -141,6 +141,7 @@ class Queue(Struct):
     max_age: float | None = None
     max_length: int | None = None
     concurrency: int | None = None
+    high_water: Mapping[str, int] | None = None
 
 
 class Slots(Struct):
@@ -269,7 +270,7 @@ def queue_of(queue: Queue) -> QueueCounts:
         paused = Paused(pause.reason or "", pause.by or "", since, _seconds(pause.until))
     limits = QueueLimits(
         order=queue.order, ageing=queue.ageing, max_age=queue.max_age, max_length=queue.max_length,
-        concurrency=queue.concurrency,
+        concurrency=queue.concurrency, high_water=queue.high_water,
     )  # fmt: skip
     return QueueCounts(states, queue.dead, queue.oldest_ready_seconds, paused, limits)
 

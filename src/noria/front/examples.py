@@ -49,9 +49,9 @@ _TASK: Final = {
 }  # fmt: skip
 _QUEUE: Final = {
     "name": "default", "counts": {"queued": 12, "running": 3, "succeeded": 4_213}, "dead": 1,
-    "oldest_ready_seconds": 0.4, "consumers": 2, "paused": None, "order": "oldest", "ageing": 3_600.0, "max_age": None,
-    "max_length": 100_000, "concurrency": None, "in_rate": 4.5, "out_rate": 4.2,
-    "seconds_to_empty": None,
+    "oldest_ready_seconds": 0.4, "consumers": 2, "paused": None, "held_by": None, "order": "oldest",
+    "ageing": 3_600.0, "max_age": None, "max_length": 100_000, "concurrency": None, "high_water": None,
+    "in_rate": 4.5, "out_rate": 4.2, "seconds_to_empty": None,
 }  # fmt: skip
 _GROUP: Final = {
     "family": "host", "key": "shop.example", "limit": 2, "rate": {"times": 1, "seconds": 1.0, "burst": 1},

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, structs
 from starlette.responses import Response
 
+from noria.app.service import holder_of
 from noria.backends.contract import Counts, Limit, Pause, QueueCounts, QueueRef, Resume
 from noria.errors import InvalidInput
 from noria.front import bodies, replies
@@ -37,8 +38,29 @@ class LimitsWanted(Struct, frozen=True, forbid_unknown_fields=True):
     max_age: float | UnsetType | None = UNSET
     max_length: int | UnsetType | None = UNSET
     concurrency: int | UnsetType | None = UNSET
+    high_water: dict[str, int] | UnsetType | None = UNSET
 
 
+class QueueWanted(LimitsWanted, frozen=True, forbid_unknown_fields=True):
+    """Limits of a queue, and what else `GET` shows of it: that changes nothing, and the name is that of the path."""
+
+    name: str | UnsetType = UNSET
+    counts: Any = UNSET
+    dead: Any = UNSET
+    oldest_ready_seconds: Any = UNSET
+    consumers: Any = UNSET
+    paused: Any = UNSET
+    held_by: Any = UNSET
+    in_rate: Any = UNSET
+    out_rate: Any = UNSET
+    seconds_to_empty: Any = UNSET
+
+    def limits(self) -> LimitsWanted:
+        """The limits alone."""
+        return LimitsWanted(**{field: getattr(self, field) for field in LimitsWanted.__struct_fields__})
+
+
+_queue: Final = msgspec.json.Decoder(QueueWanted)
 _limits: Final = msgspec.json.Decoder(LimitsWanted)
 _pause: Final = msgspec.json.Decoder(PauseWanted)
 _nothing: Final = msgspec.json.Decoder(Nothing)
@@ -65,8 +87,12 @@ async def put(ask: Ask) -> Response:
 
     If it names a limit, those that it does not name are lifted; if it names none, they stay as they are.
     """
-    change = _change(await bodies.read_optional(ask.request, _limits))
+    wanted = await bodies.read_optional(ask.request, _queue)
+    change = _change(wanted.limits())
     name = _allowed(ask)
+    if wanted.name not in (UNSET, name):
+        why = f"it is not the name in the path, {name!r}"
+        raise Problem("invalid_value", why, errors=[Part("/name", why)])
     if change.named():
         await _limit(ask, name, whole(change.applied(NO_LIMITS)))
     return replies.json(await _view(ask, name, await ask.desk.backend.counts()))
@@ -89,12 +115,15 @@ def _change(wanted: LimitsWanted) -> Limit:
 
 async def _limit(ask: Ask, name: str, change: Limit) -> None:
     """Change limits, if what comes of it makes sense."""
+    for other in change.high_water or ():
+        if not ask.who.sees_queue(other):
+            raise Problem("queue_not_allowed", f"this key may not use queue {other[:128]!r}")
     before = (await ask.desk.backend.counts()).queues.get(name, QueueCounts({})).limits
     try:
         check_sense(change.applied(before))
+        await ask.desk.backend.steer(QueueRef(name), change)
     except InvalidInput as error:
         raise problem_of(error) from None
-    await ask.desk.backend.steer(QueueRef(name), change)
 
 
 async def pause(ask: Ask) -> Response:
@@ -141,7 +170,7 @@ async def _view(ask: Ask, name: str, counts: Counts) -> dict[str, Any]:
     shrinks = rates.went - rates.came
     waiting = queue.states.get(State.QUEUED, 0)
     return {
-        **queue_resource(name, queue, counts.workers),
+        **queue_resource(name, queue, counts.workers, holder_of(name, counts.queues)),
         "in_rate": rates.came,
         "out_rate": rates.went,
         "seconds_to_empty": round(waiting / shrinks, 1) if shrinks > 0 else None if waiting else 0.0,

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import structs
 
 from noria import ids
+from noria.app.service import Holder
 from noria.app.status import attempt_of
 from noria.backends.contract import Paused, QueueCounts, WorkerLine
 from noria.clock import moment
@@ -129,8 +130,10 @@ def failure_resource(failure: Failure | None, task: str, attempt: int) -> dict[s
     }
 
 
-def queue_resource(name: str, counts: QueueCounts, workers: Iterable[WorkerLine]) -> dict[str, Any]:
-    """A queue in numbers."""
+def queue_resource(
+    name: str, counts: QueueCounts, workers: Iterable[WorkerLine], holder: Holder | None = None
+) -> dict[str, Any]:
+    """A queue in numbers. `holder`: which other queue holds it just now."""
     return {
         "name": name,
         "counts": {state.word: counts.states[state] for state in State if counts.states.get(state)},
@@ -138,6 +141,7 @@ def queue_resource(name: str, counts: QueueCounts, workers: Iterable[WorkerLine]
         "oldest_ready_seconds": counts.oldest_ready,
         "consumers": sum(name in worker.card.queues for worker in workers),
         "paused": _pause_resource(counts.paused),
+        "held_by": None if holder is None else holder.queue,
         **structs.asdict(counts.limits),
     }
 

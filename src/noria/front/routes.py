@@ -158,7 +158,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route(
         method="PUT", path="/v1/queues/{name}", role="manage", gives=shapes.Queue,
         scope="queues:manage", handler=queues.put,
-        about="Be sure that a queue can be used, and say what limits it has", body=queues.LimitsWanted, success=_OK,
+        about="Be sure that a queue can be used, and say what limits it has", body=queues.QueueWanted, success=_OK,
         problems=("queue_unknown", "queue_not_allowed"),
     ),
     Route(

@@ -208,11 +208,13 @@ class Queue(Struct):
     oldest_ready_seconds: float | None
     consumers: int
     paused: Paused | None
+    held_by: str | None
     order: Literal["oldest", "newest"]
     ageing: float
     max_age: float | None
     max_length: int | None
     concurrency: int | None
+    high_water: dict[str, int] | None
     in_rate: float
     out_rate: float
     seconds_to_empty: float | None

@@ -9,6 +9,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 from starlette.responses import Response
 
+from noria.app.service import holder_of
 from noria.backends.contract import Counts, Flow, Point
 from noria.clock import moment
 from noria.errors import InvalidInput
@@ -130,7 +131,10 @@ def summary(counts: Counts) -> dict[str, Any]:
             "busy": sum(each.vitals.running for each in workers),
             "size": sum(each.card.slots for each in workers),
         },
-        "queues": [queue_resource(name, each, workers) for name, each in bounded_queues(queues).items()],
+        "queues": [
+            queue_resource(name, each, workers, holder_of(name, queues))
+            for name, each in bounded_queues(queues).items()
+        ],
     }
 
 

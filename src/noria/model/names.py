@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import NewType
+from typing import NewType, TypeGuard
 
 from noria.errors import InvalidName, InvalidOption, shown
 
@@ -18,6 +18,11 @@ MAX_TAGS = 16
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,127}", re.ASCII)
 
 
+def is_name(text: object) -> TypeGuard[str]:
+    """Whether a name has the form that `check_name` wants."""
+    return isinstance(text, str) and _NAME.fullmatch(text) is not None
+
+
 def check_name(kind: str, text: object) -> Name:
     """Accept a name, or say what is wrong with it.
 
@@ -28,7 +33,7 @@ def check_name(kind: str, text: object) -> Name:
     Raises:
         InvalidName: it has another form.
     """
-    if isinstance(text, str) and _NAME.fullmatch(text):
+    if is_name(text):
         return Name(text)
     raise InvalidName(
         f"{shown(text)} cannot name a {kind}: use 1 to {MAX_NAME} ASCII letters, digits, '_', '.' and '-', "

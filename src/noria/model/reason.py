@@ -45,6 +45,7 @@ CODES: Final[Mapping[str, str]] = {
     **STATES,
     "lapsed": "its time is over: the next sweep ends it as expired",
     "paused": "its queue is paused: `queue`, `by`, `reason`, `since`, `until`",
+    "queue_held": "its queue is held while another backs up: `queue`, `held_by`, so many `waiting` there, `high_water`",
     "group_closed": "its group is closed: `family`, `key`, `by`, `reason`, `until`",
     "group_full": "all places of its group are taken: `family`, `key`, `taken`, `limit`, `ordered`; `holders`, the "
     "ids of the first of those jobs",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from noria.backends.postgres.bound import Fronts, choose_bound, take_bound
 from noria.backends.postgres.marks import FRONT
 from noria.backends.sql import groups, lease
 from noria.backends.sql.bound import Choice, started
-from noria.backends.sql.bounds import NONE, Rooms, capped_among, running_of
+from noria.backends.sql.bounds import Rooms, capped_among, running_of
 from noria.backends.sql.choice import EMPTY, NO_ROOMS, Line, choose, within
 from noria.backends.sql.lease import Taken
 from noria.backends.sql.passage import expire, promote
@@ -23,6 +23,7 @@ from noria.backends.sql.transaction import Transaction
 from noria.backends.units import seconds_or_none
 from noria.model.job import Lane
 from noria.model.limits import MAX_BATCH
+from noria.model.state import State
 
 
 @dataclass(slots=True)
@@ -53,6 +54,7 @@ class Take(lease.Take):
         chosen = choose(self.wants, look.lines, self.limit, rooms) if look.alive else []
         if not chosen:
             return lambda: self._taken(look, sizes, work.now, [])
+        _ebb(work, coming=_queues_of(work, self, look, chosen))
         # It need not be heard before the commit, with which it goes out.
         row = work.later("lease_take", encode(chosen), self.session, work.now, LEASE_BYTES)
         return lambda: self._taken(look, sizes, work.now, decode(row()[0], list[Held]))
@@ -73,6 +75,7 @@ class Take(lease.Take):
             choice = choose_bound(work, self, look.lines, fronts, rooms, self.limit - len(held), choice)
             got = take_bound(work, self.session, choice.ids)
             held += got
+            _ebb(work, gone=[row.queue for row in got])
             contended |= fronts.contended or len(got) < len(choice.ids)
             admitted = started(work, choice, got)
             # In a group that is shared fairly those that were taken make room for the next ones.
@@ -102,7 +105,6 @@ class _Look:
     next_due: int | None
     lines: list[Line]
     contended: bool
-    bounds: str | bytes
     bound: bool
     apart: bool
     paused: set[str]
@@ -160,7 +162,8 @@ def _look(work: postgres.Transaction, call: Take, sizes: Sequence[int], *, ahead
     )
     if next_wake is not None:
         next_due = next_wake if next_due is None else min(next_due, next_wake)
-    held_up = decode(paused, set[str])
+    work.know_bounds(bounds)
+    held_up = decode(paused, set[str]) | work.held({want.queue for want in call.wants})
     lines = decode(found, list[Line])
     for place, line in zip(places, lines, strict=True):
         marks.found(place, line)
@@ -168,9 +171,7 @@ def _look(work: postgres.Transaction, call: Take, sizes: Sequence[int], *, ahead
         pairs = zip(call.wants, lines, strict=True)
         lines = [EMPTY if want.queue in held_up else line for want, line in pairs]
     contended = bool(contended) and not held_up
-    return _Look(
-        bool(alive), bool(moving), next_due, lines, contended, bounds, bool(bound), bool(apart), held_up
-    )
+    return _Look(bool(alive), bool(moving), next_due, lines, contended, bool(bound), bool(apart), held_up)
 
 
 def _fronts(work: postgres.Transaction, call: Take, look: _Look) -> Fronts:
@@ -181,9 +182,8 @@ def _fronts(work: postgres.Transaction, call: Take, look: _Look) -> Fronts:
 
 def _rooms(work: postgres.Transaction, call: Take, look: _Look) -> Rooms:
     """Of the queues of which only so many jobs may run, how many more; nobody else leases from them meanwhile."""
-    if not look.alive or len(look.bounds) <= len(NONE):
+    if not look.alive:
         return NO_ROOMS
-    work.know_bounds(look.bounds)
     capped = capped_among(work.bounds, call.wants)
     if not capped:
         return NO_ROOMS
@@ -200,6 +200,33 @@ def _rooms(work: postgres.Transaction, call: Take, look: _Look) -> Rooms:
 def _bound(look: _Look, call: Take, rooms: Rooms) -> None:
     if rooms:
         look.lines = within(call.wants, look.lines, rooms)
+
+
+def _queues_of(work: Transaction, call: Take, look: _Look, chosen: Sequence[str]) -> list[str]:
+    """The queue of each job that was chosen, if it matters to others how long it is."""
+    if not any(bounds.high_water for bounds in work.bounds.values()):
+        return []
+    taken = set(chosen)
+    return [
+        want.queue
+        for want, line in zip(call.wants, look.lines, strict=True)
+        for _, id in (*line.parked, *line.ready, *line.suspects)
+        if id in taken
+    ]
+
+
+def _ebb(work: Transaction, *, gone: Sequence[str] = (), coming: Sequence[str] = ()) -> None:
+    """A job of each of these queues was leased, or is just to be: others may be held no longer."""
+    if gone or coming:
+        work.wake_held({*gone, *coming}, gone=_moves(gone), coming=_moves(coming))
+
+
+def _moves(queues: Sequence[str]) -> list[tuple[str, int, int]]:
+    return [
+        (queue, state, each * n)
+        for queue, n in Counter(queues).items()
+        for state, each in ((State.QUEUED, -1), (State.RUNNING, 1))
+    ]
 
 
 def _could_share(call: Take, look: _Look, sizes: Sequence[int]) -> bool:

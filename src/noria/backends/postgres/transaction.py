@@ -119,6 +119,10 @@ class Transaction(transaction.Transaction):
     def hold_keys(self, keys: Sequence[tuple[str, str]]) -> None:
         self.run("claim_lock", encode(keys))
 
+    def hold_limits(self) -> None:
+        self.row("hold_lengths", encode([f"{self.namespace} limits"]))
+        self.forget_bounds()
+
     def hold_places(self, queues: Collection[str]) -> set[str]:
         """Be the only one who leases from these queues until this has ended; says from which others just do."""
         asked = [(queue, f"{self.namespace} places {queue}") for queue in queues]

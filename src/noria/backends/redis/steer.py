@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -33,12 +33,12 @@ from noria.backends.redis.settings import Settings
 from noria.backends.units import millis
 from noria.errors import InvalidInput
 from noria.model.groups import Need
-from noria.model.queue import NO_LIMITS
+from noria.model.queue import NO_LIMITS, check_circle
 
 _TIMES: Final = struct.Struct("<dd")
 _ANY_TIME: Final = 0
 _BOUNDS: Final = struct.Struct("<ddddd")
-_LIMITS: Final = ("order", "ageing", "max_age", "max_length", "concurrency")
+_LIMITS: Final = ("order", "ageing", "max_age", "max_length", "concurrency", "high_water")
 _TIMED: Final = ("ageing", "max_age")
 
 
@@ -51,7 +51,9 @@ class Steer(Call):
 
     def steps(self, settings: Settings) -> Steps:
         """Pause or resume a queue, or change its limits."""
-        ((pause, limits),) = yield [_request(self.target.queue, self.change)]
+        ((pause, limits, *circle),) = yield [_request(self.target.queue, self.change)]
+        for flat in circle:
+            _refuse(self.target.queue, self.change, flat)
         return Steered(
             None if pause is None else read_pause(pause, _ANY_TIME),
             NO_LIMITS if limits is None else read_limits(limits),
@@ -75,6 +77,15 @@ def steering_of(target: Target, change: Steering) -> Call:
     raise InvalidInput(f"{type(change).__name__} is nothing that can be done to {target!r:.200}")
 
 
+def _refuse(queue: str, change: Pause | Resume | Limit, flat: Sequence[bytes]) -> None:
+    """Say by which others the queue would be held by itself."""
+    pairs = zip(flat[::2], flat[1::2], strict=True)
+    marks = {name.decode(): read_limits(packed).high_water for name, packed in pairs}
+    if isinstance(change, Limit) and change.high_water:
+        marks[queue] = change.high_water
+    check_circle(queue, marks)
+
+
 def _request(queue: str, change: Pause | Resume | Limit) -> Request:
     words: list[Word]
     if isinstance(change, Limit):
@@ -95,6 +106,8 @@ def _limit(field: str, named: Mapping[str, Any]) -> Word:
     value = named[field]
     if value is None:
         return b"n"
+    if field == "high_water":
+        return msgspec.json.encode(value)
     if field == "order":
         return int(value == "newest")
     return millis(value) if field in _TIMED else int(value)
@@ -102,13 +115,15 @@ def _limit(field: str, named: Mapping[str, Any]) -> Word:
 
 def read_limits(packed: bytes) -> QueueLimits:
     """Limits as they are stored."""
-    newest, ageing, max_age, max_length, concurrency = _BOUNDS.unpack(packed)
+    newest, ageing, max_age, max_length, concurrency = _BOUNDS.unpack_from(packed)
+    water = packed[_BOUNDS.size :]
     return QueueLimits(
         order="newest" if newest else "oldest",
         ageing=ageing / 1000,
         max_age=None if max_age == NEVER else max_age / 1000,
         max_length=None if max_length == NEVER else int(max_length),
         concurrency=None if concurrency == NEVER else int(concurrency),
+        high_water=msgspec.json.decode(water, type=dict[str, int]) if water else None,
     )
 
 

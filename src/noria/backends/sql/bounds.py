@@ -8,9 +8,11 @@ from typing import Final
 from msgspec import Struct
 
 from noria.backends.contract import Limit, QueueLimits, Want
+from noria.backends.sql.rows import encode
 from noria.backends.units import earlier, millis, millis_or_none
 from noria.model.job import rank
 from noria.model.limits import AGEING
+from noria.model.queue import backs_up
 from noria.model.state import EDITABLE, State
 from noria.model.wording import count
 
@@ -33,6 +35,7 @@ class Bounds(Struct, array_like=True, frozen=True):
     max_age: int | None = None
     max_length: int | None = None
     concurrency: int | None = None
+    high_water: dict[str, int] | None = None
 
     @property
     def shapes(self) -> bool:
@@ -64,19 +67,21 @@ class Bounds(Struct, array_like=True, frozen=True):
             max_age=None if self.max_age is None else self.max_age / 1000,
             max_length=self.max_length,
             concurrency=self.concurrency,
+            high_water=self.high_water,
         )
 
 
 def columns_of(change: Limit) -> list[object]:
     """A change as `limit.sql` takes it: for each column whether it changes, and its new value."""
     named = change.named()
-    ageing = named.get("ageing")
+    ageing, marks = named.get("ageing"), named.get("high_water")
     values: dict[str, object] = {
         "order": int(named.get("order") == "newest"),
         "ageing": None if ageing is None or ageing == AGEING else millis(ageing),
         "max_age": millis_or_none(named.get("max_age")),
         "max_length": named.get("max_length"),
         "concurrency": named.get("concurrency"),
+        "high_water": None if marks is None else encode(marks),
     }
     return [each for field, value in values.items() for each in (int(field in named), value)]
 
@@ -101,3 +106,24 @@ def capped_among(bounds: Mapping[str, Bounds], wants: Sequence[Want]) -> dict[st
     """The queues of these wants of which only so many jobs may run."""
     found = {want.queue: bounds[want.queue].concurrency for want in wants if want.queue in bounds}
     return {queue: most for queue, most in found.items() if most is not None}
+
+
+def marked_by(bounds: Mapping[str, Bounds], queues: Collection[str]) -> set[str]:
+    """The queues on whose high water it depends whether one of these is leased."""
+    marks = (bounds[queue].high_water for queue in queues if queue in bounds)
+    return {other for each in marks for other in each or ()}
+
+
+def held_among(bounds: Mapping[str, Bounds], queues: Collection[str], sizes: Sizes) -> set[str]:
+    """Those of these queues that are held while another backs up."""
+    states: dict[str, dict[int, int]] = {}
+    for name, state, n in sizes:
+        there = states.setdefault(name, {})
+        there[state] = there.get(state, 0) + n
+    return {
+        queue
+        for queue in queues
+        if queue in bounds
+        for other, most in (bounds[queue].high_water or {}).items()
+        if backs_up(states.get(other, {}), most)
+    }

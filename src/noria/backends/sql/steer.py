@@ -31,6 +31,7 @@ from noria.backends.sql.transaction import Transaction
 from noria.backends.units import millis_or_none, seconds_or_none
 from noria.errors import InvalidInput
 from noria.model.groups import Closed, Need
+from noria.model.queue import check_circle
 
 
 @dataclass(slots=True)
@@ -86,6 +87,10 @@ def _pause(work: Transaction, queue: str, change: Pause | Resume) -> None:
 
 
 def _limit(work: Transaction, queue: str, change: Limit) -> None:
+    if change.high_water:
+        work.hold_limits()
+        marks = {name: each.high_water for name, each in work.bounds.items()}
+        check_circle(queue, {**marks, queue: change.high_water})
     work.run("limit", queue, *columns_of(change))
     work.run("limits_drop", queue)
     work.forget_bounds()

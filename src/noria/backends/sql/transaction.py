@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 import msgspec
 
 from noria.backends.contract import Channel, Outline
-from noria.backends.sql.bounds import NONE, Bounds, Sizes
+from noria.backends.sql.bounds import NONE, Bounds, Sizes, held_among, marked_by
 from noria.backends.sql.groups import Groups
 from noria.backends.sql.patterns import Patterns
 from noria.backends.sql.rows import decode, encode
 from noria.backends.sql.settings import Settings
 from noria.model.flow import Word
+from noria.model.queue import GOES_ON, WAITS_TO_RUN
 from noria.model.state import State
 
 if TYPE_CHECKING:
@@ -146,11 +147,51 @@ class Transaction(ABC):
         """Have others wait who may change the holders of these keys, until this has ended; one writes at a time."""
         return
 
+    def hold_limits(self) -> None:
+        """Have others wait who change limits that depend on each other; one writes at a time."""
+        return
+
+    def held(self, queues: Collection[str]) -> set[str]:
+        """Those of these queues of which nothing is leased while others back up; their limits are known."""
+        marked = marked_by(self.bounds, queues) if self.bounds else ()
+        return held_among(self.bounds, queues, self.sizes(marked)) if marked else set()
+
     def _wake_freed(self) -> None:
         """Tell whoever waits that a place is free in a queue of which only so many jobs may run."""
         for (queue, state), n in self._counts.items():
             if state == State.RUNNING and n < 0 and self.bounds_of(queue).concurrency is not None:
                 self.has_work(queue)
+        ebbed = self._ebbed()
+        if ebbed:
+            self.wake_held(ebbed, gone=[(queue, state, n) for (queue, state), n in self._counts.items()])
+
+    def _ebbed(self) -> set[str]:
+        """The queues that may back up no longer: fewer jobs wait there, or fewer go on."""
+        waiting: defaultdict[str, int] = defaultdict(int)
+        going: defaultdict[str, int] = defaultdict(int)
+        for (queue, state), n in self._counts.items():
+            if state in WAITS_TO_RUN:
+                waiting[queue] += n
+            if state in GOES_ON:
+                going[queue] += n
+        return {queue for queue, n in [*waiting.items(), *going.items()] if n < 0}
+
+    def wake_held(self, ebbed: Collection[str], *, gone: Sizes = (), coming: Sizes = ()) -> None:
+        """Tell whoever waits for jobs of queues that others have held until now, and hold no longer.
+
+        Args:
+            ebbed: the others.
+            gone, coming: how their sizes change; `gone` is in them already when they are read.
+        """
+        marked = [queue for queue, each in self.bounds.items() if set(each.high_water or ()) & set(ebbed)]
+        if not marked:
+            return
+        sizes = self.sizes(marked_by(self.bounds, marked))
+        before = [*sizes, *((queue, state, -n) for queue, state, n in gone)]
+        for queue in sorted(
+            held_among(self.bounds, marked, before) - held_among(self.bounds, marked, [*sizes, *coming])
+        ):
+            self.has_work(queue)
 
     # ---- last
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from noria.backends.bells import Haul
 from noria.backends.contract import Batch
 from noria.backends.sql import blobs, groups, lease
 from noria.backends.sql.bound import Apart, Choice, Entries, Front, started
-from noria.backends.sql.bounds import Rooms, capped_among, running_of
+from noria.backends.sql.bounds import NONE, Rooms, capped_among, running_of
 from noria.backends.sql.call import Idle
 from noria.backends.sql.choice import EMPTY, NO_ROOMS, Line, choose, within
 from noria.backends.sql.lease import Taken
@@ -24,8 +23,6 @@ from noria.backends.units import seconds_or_none
 from noria.ids import SessionId
 from noria.model.limits import MAX_BATCH
 from noria.model.state import State
-
-_NONE: Final = "[]"
 
 
 @dataclass(slots=True)
@@ -105,15 +102,16 @@ def _look(work: Transaction, call: Take, candidates: int) -> _Look:
     beside = decode(work.row("lease_apart", wants, call.session, candidates)[0], list[Apart]) if apart else []
     if next_wake is not None:
         next_due = next_wake if next_due is None else min(next_due, next_wake)
-    if paused != _NONE:
-        held_up = decode(paused, set[str])
+    work.know_bounds(bounds)
+    held_up = decode(paused, set[str]) if paused != NONE else set()
+    held_up |= work.held({want.queue for want in call.wants})
+    if held_up:
         resting = {place for place, want in enumerate(call.wants) if want.queue in held_up}
         lines = [EMPTY if place in resting else line for place, line in enumerate(lines)]
         fronts = [front for front in fronts if front[0] not in resting]
         beside = [job for job in beside if job.place not in resting]
     rooms: Rooms = NO_ROOMS
-    if bounds != _NONE:
-        work.know_bounds(bounds)
+    if work.bounds:
         rooms = _rooms(work, call)
         lines = within(call.wants, lines, rooms)
     return _Look(bool(alive), bool(moving), next_due, lines, fronts, beside, rooms)

@@ -12,7 +12,9 @@ CREATE TABLE noria.limits (
     ageing bigint,
     max_age bigint,
     max_length bigint,
-    concurrency bigint
+    concurrency bigint,
+    -- {queue: how many}: as long as so many wait in one of these, nothing of this one is leased.
+    high_water jsonb
 );
 -- Unique keys: for how long a job holds its own. NULL: as long as it lives; 0: until its first lease; a time: until
 -- then, whatever becomes of the job, until somebody who finds the time over writes -1; -1: it holds it no more.

@@ -76,7 +76,7 @@ SELECT
         )) FROM want AS w
     )::integer AS apart,
     (SELECT coalesce(json_agg(queue), '[]') FROM noria.pauses WHERE until IS NULL OR until > $3::bigint) AS paused,
-    (SELECT coalesce(json_agg(json_build_array(queue, newest, ageing, max_age, max_length, concurrency)), '[]') FROM noria.limits) AS bounds,
+    (SELECT coalesce(json_agg(json_build_array(queue, newest, ageing, max_age, max_length, concurrency, high_water)), '[]') FROM noria.limits) AS bounds,
     coalesce(json_agg(json_build_array(
         coalesce(parked, '[]'), coalesce(ready, '[]'),
         (coalesce(suspects::jsonb, '[]') || coalesce(parked_suspects::jsonb, '[]'))::json

@@ -66,5 +66,5 @@ SELECT
     (SELECT coalesce(sum(CASE state WHEN -1 THEN -n ELSE n END), 0)::bigint FROM noria.counts
         WHERE state >= 10 OR state = -1) AS kept,
     EXISTS (SELECT 1 FROM noria.kept WHERE kind = 0 AND at <= $3::bigint)::integer AS stale,
-    (SELECT coalesce(json_agg(json_build_array(queue, newest, ageing, max_age, max_length, concurrency)), '[]') FROM noria.limits) AS bounds,
+    (SELECT coalesce(json_agg(json_build_array(queue, newest, ageing, max_age, max_length, concurrency, high_water)), '[]') FROM noria.limits) AS bounds,
     (SELECT json_agg(json_build_array(place, family, group_key, gate)) FROM done WHERE gate IS NOT NULL) AS bound

@@ -25,7 +25,7 @@ WITH alive AS MATERIALIZED (
 SELECT
     EXISTS (SELECT 1 FROM alive)::integer AS alive,
     (SELECT worker FROM noria.sessions WHERE session = $2::bigint) AS worker,
-    (SELECT coalesce(json_agg(json_build_array(queue, newest, ageing, max_age, max_length, concurrency)), '[]') FROM noria.limits) AS bounds,
+    (SELECT coalesce(json_agg(json_build_array(queue, newest, ageing, max_age, max_length, concurrency, high_water)), '[]') FROM noria.limits) AS bounds,
     coalesce(json_agg(CASE
         WHEN r.id IS NULL THEN json_build_array(noria.fence(a.id, $2::bigint, a.starts), a.hex, a.starts)
         ELSE json_build_array(

@@ -43,7 +43,7 @@ end
 -- What stands in the line of a want: parked jobs and ready jobs, each in order of rank, and the first suspect.
 local function look(want)
     want.parked, want.ready, want.suspects, want.bound, want.resting = {}, {}, {}, {}, true
-    if is_paused(want.queue) then return end
+    if is_paused(want.queue) or is_held(limits_of(want.queue), number_of) then return end
     measure(want.queue)
     local room = rooms[want.queue]
     if room == 0 then return end
@@ -231,7 +231,7 @@ end
 local alive = redis.call('ZRANK', P .. 'sessions', session)
 local left = tonumber(ARGV[10])
 local moving, next_due, unusual, is_bound = 0, NEVER, is_unusual(), false
-if unusual then moving, next_due = move(left, alive) end
+if unusual then moving, next_due = move(left, alive) else limited = false end
 local reply = {'', 1, 0, 0}
 local standing, taken, more = 0, 0, false
 if alive and limit > 0 then

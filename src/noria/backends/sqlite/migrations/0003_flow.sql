@@ -11,7 +11,9 @@ CREATE TABLE limits (
     ageing INTEGER,
     max_age INTEGER,
     max_length INTEGER,
-    concurrency INTEGER
+    concurrency INTEGER,
+    -- JSON {queue: how many}: as long as so many wait in one of these, nothing of this one is leased.
+    high_water TEXT
 ) STRICT, WITHOUT ROWID;
 -- Unique keys: for how long a job holds its own. NULL: as long as it lives; 0: until its first lease; a time: until
 -- then, whatever becomes of the job, until somebody who finds the time over writes -1; -1: it holds it no more.

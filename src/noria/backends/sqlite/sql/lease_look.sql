@@ -38,7 +38,7 @@ SELECT
         AND queue = w.value ->> 0 AND lane = w.value ->> 1
     ) AS apart,
     (SELECT json_group_array(queue) FROM pauses WHERE until IS NULL OR until > ?3) AS paused,
-    (SELECT json_group_array(json_array(queue, newest, ageing, max_age, max_length, concurrency)) FROM limits) AS bounds,
+    (SELECT json_group_array(json_array(queue, newest, ageing, max_age, max_length, concurrency, json(high_water))) FROM limits) AS bounds,
     (
         SELECT json_group_array(json_array(
             json(CASE WHEN EXISTS (SELECT 1 FROM jobs INDEXED BY parked_since WHERE state = 7) THEN (

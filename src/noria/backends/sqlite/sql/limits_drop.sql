@@ -3,4 +3,4 @@
 -- Locks: the write transaction it runs in.
 -- Safe to repeat: yes.
 DELETE FROM limits
-WHERE queue = ?1 AND newest = 0 AND coalesce(ageing, max_age, max_length, concurrency) IS NULL
+WHERE queue = ?1 AND newest = 0 AND coalesce(ageing, max_age, max_length, concurrency, high_water) IS NULL

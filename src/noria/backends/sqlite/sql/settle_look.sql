@@ -11,7 +11,7 @@
 SELECT
     EXISTS (SELECT 1 FROM sessions WHERE session = ?2 AND ended IS NULL) AS alive,
     (SELECT worker FROM sessions WHERE session = ?2) AS worker,
-    (SELECT json_group_array(json_array(queue, newest, ageing, max_age, max_length, concurrency)) FROM limits) AS bounds,
+    (SELECT json_group_array(json_array(queue, newest, ageing, max_age, max_length, concurrency, json(high_water))) FROM limits) AS bounds,
     (
         SELECT json_group_array(CASE
             WHEN j.id IS NULL OR +j.session <> ?2 OR +j.starts <> e.value ->> 1

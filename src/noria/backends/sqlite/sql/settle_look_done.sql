@@ -15,7 +15,7 @@ SELECT
     EXISTS (
         SELECT 1 FROM jobs INDEXED BY kept WHERE prune_at IS NOT NULL AND dead = 0 AND state < 20 AND prune_at <= ?3
     ) AS stale,
-    (SELECT json_group_array(json_array(queue, newest, ageing, max_age, max_length, concurrency)) FROM limits) AS bounds,
+    (SELECT json_group_array(json_array(queue, newest, ageing, max_age, max_length, concurrency, json(high_water))) FROM limits) AS bounds,
     (
         SELECT json_group_array(CASE
             WHEN j.id IS NULL OR +j.session <> ?2 OR +j.starts <> e.value ->> 1 THEN json_array(0)

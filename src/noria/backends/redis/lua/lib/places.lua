@@ -1,6 +1,6 @@
 -- Where jobs stand: the sets that a job is in because of its head, and the numbers that follow from them.
 -- `lift` and `put` are the only way in which any job changes its place, so that no set and no count is ever forgotten.
--- Gives: holder_of_key, free_key, limits_of, rank_of, bound, too_old, number_of, happened, known, lift, put, drop, strip, adopt,
+-- Gives: holder_of_key, free_key, are_limits, limits_of, is_held, rank_of, bound, too_old, number_before, number_of, happened, known, lift, put, drop, strip, adopt,
 --     has_work, order, tell, tell_end, ready_line, parked_line, hex, close_group, bequeath, unfollow, awaited.
 local counts, flows, wakes, orders, told = {}, {}, {}, {}, {}
 -- limits.AGEING in milliseconds, and limits.MAX_HINT; a test compares.
@@ -14,31 +14,50 @@ local function count(queue, state, n)
     counts[field] = (counts[field] or 0) + n
 end
 
+-- How many there were before this script.
+local function number_before(queue, state)
+    return tonumber(redis.call('HGET', P .. 'counts', state .. ' ' .. queue)) or 0
+end
+
 -- What has happened in this script is in the number.
 local function number_of(queue, state)
-    local field = state .. ' ' .. queue
-    return (tonumber(redis.call('HGET', P .. 'counts', field)) or 0) + (counts[field] or 0)
+    return number_before(queue, state) + (counts[state .. ' ' .. queue] or 0)
 end
 
 -- Limits of queues that this script has read; false where there are none. `limited`: whether any queue has some.
 local limits, limited = {}, nil
 
+local function are_limits()
+    if limited == nil then limited = redis.call('EXISTS', P .. 'limits') == 1 end
+    return limited
+end
+
 -- The limits of a queue, as limit.lua packs them; nothing if it has none.
 local function limits_of(queue)
-    if limited == nil then limited = redis.call('EXISTS', P .. 'limits') == 1 end
-    if not limited then return nil end
+    if not are_limits() then return nil end
     if limits[queue] == nil then
         local packed = redis.call('HGET', P .. 'limits', queue)
         limits[queue] = false
         if packed then
-            local newest, ageing, max_age, max_length, concurrency = struct.unpack('<ddddd', packed)
+            local newest, ageing, max_age, max_length, concurrency, at = struct.unpack('<ddddd', packed)
             limits[queue] = {
                 newest = newest == 1, ageing = ageing, max_age = max_age, max_length = max_length,
-                concurrency = concurrency,
+                concurrency = concurrency, high_water = at <= #packed and cjson.decode(packed:sub(at)),
             }
         end
     end
     return limits[queue] or nil
+end
+
+-- Whether nothing of a queue of these limits is leased, since another backs up; see `backs_up` in model/queue.py.
+-- `of`: which numbers count.
+local function is_held(bounds, of)
+    for other, most in pairs(bounds and bounds.high_water or {}) do
+        local queued = of(other, QUEUED)
+        local waiting = queued + of(other, WAITING) + of(other, PARKED)
+        if waiting >= most and (queued > 0 or of(other, RUNNING) > 0) then return true end
+    end
+    return false
 end
 
 -- The place of a job in its queue; see model/job.py.

@@ -205,12 +205,24 @@ local function first_wake()
     return tonumber(redis.call('ZRANGE', P .. 'waking', '0', '0', 'WITHSCORES')[2]) or NEVER
 end
 
+-- Fewer jobs wait in a queue, or go on: those that it has held until now, and holds no longer, are news.
+local function wake_held()
+    local ebbs = false
+    for field, n in pairs(counts) do ebbs = ebbs or (n < 0 and field:match('^[2347] ')) end
+    if not ebbs or not are_limits() then return end
+    for _, queue in ipairs(redis.call('HKEYS', P .. 'limits')) do
+        local bounds = limits_of(queue)
+        if is_held(bounds, number_before) and not is_held(bounds, number_of) then has_work(queue) end
+    end
+end
+
 local function conclude()
     refill()
     flush()
     if freed then
         for _, queue in ipairs(redis.call('SMEMBERS', P .. 'gated')) do has_work(queue) end
     end
+    wake_held()
     -- One write for each number: sweeps drop what came to nothing, and add fresh numbers to those of a minute and of all time.
     for field, n in pairs(counts) do
         -- Where only so many jobs may run, the end of one is news to whoever waits for a place.
