@@ -248,6 +248,8 @@ def test_the_log_is_json_if_wanted(noria: Commands) -> None:
         (["--threads", "-1"], "threads"),
         (["--drain", "soon"], "soon"),
         (["-q", "a b"], "queue"),
+        (["-q", "default=2", "-q", "default=3"], "-q default: it is named twice"),
+        (["-q", "default", "-q", "default=3"], "-q default: it is named twice"),
         (["--name", "a b"], "worker"),
         (["nowhere.py"], "no file"),
         (["nowhere:app"], "no module"),

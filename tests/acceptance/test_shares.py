@@ -5,7 +5,7 @@ from __future__ import annotations
 from noria.model.job import NewJob
 from tests.support.workplace import Workplace, in_virtual_time
 
-LISTS, DETAILS, SLOTS = 20_000, 100, 10
+LISTS, DETAILS, SLOTS = 100_000, 100, 10
 
 
 @in_virtual_time

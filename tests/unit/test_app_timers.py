@@ -329,5 +329,5 @@ async def test_a_timer_with_a_wrong_rule_is_not_made(rule: dict[str, Any]) -> No
 async def test_a_timer_that_is_not_there_is_not_found(call: str) -> None:
     app = make()
     async with noria.testing.run(app, now=AT):
-        with pytest.raises(ScheduleNotFound, match="no schedule 'gone'"):
+        with pytest.raises(ScheduleNotFound, match="no timer 'gone'"):
             await getattr(app.schedules, call)("gone")

@@ -83,10 +83,10 @@ def test_it_says_on_how_many_machines_workers_may_be(reach: str) -> None:
 
 
 def test_it_says_how_many_timers_there_are_only_if_there_are_some() -> None:
-    assert "1 queue: default; 2 schedules (next in 41 s)" in "\n".join(
-        greeting.lines(facts(timers="2 schedules (next in 41 s)"))
+    assert "1 queue: default; 2 timers (next in 41 s)" in "\n".join(
+        greeting.lines(facts(timers="2 timers (next in 41 s)"))
     )
-    assert "schedule" not in "\n".join(greeting.lines(facts()))
+    assert "timer" not in "\n".join(greeting.lines(facts()))
 
 
 async def timers_at(now: float, *, paused: bool = False, others: bool = False) -> str:
@@ -109,16 +109,16 @@ async def timers_at(now: float, *, paused: bool = False, others: bool = False) -
 
 
 async def test_timers_of_code_and_of_people_are_counted_with_the_soonest_slot() -> None:
-    assert await timers_at(86_400.0 - 41) == "2 schedules (next in 41 s)"
+    assert await timers_at(86_400.0 - 41) == "2 timers (next in 41 s)"
 
 
 async def test_a_timer_that_is_paused_is_not_next() -> None:
-    assert (await timers_at(0.0, paused=True)).startswith("2 schedules (next in ")
+    assert (await timers_at(0.0, paused=True)).startswith("2 timers (next in ")
     assert await timers_at(0.0, paused=True) != await timers_at(0.0)
 
 
 async def test_timers_of_code_that_is_not_here_are_not_counted() -> None:
-    assert await timers_at(3_600.0 - 5, others=True) == "1 schedule (next in 5 s)"
+    assert await timers_at(3_600.0 - 5, others=True) == "1 timer (next in 5 s)"
 
 
 def test_without_timers_nothing_is_said() -> None:

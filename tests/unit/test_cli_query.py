@@ -50,3 +50,17 @@ def test_ages_count_from_now() -> None:
 def test_a_wrong_word_is_told(word: str) -> None:
     with pytest.raises(InvalidInput):
         parse([word], NOW)
+
+
+@pytest.mark.parametrize(
+    "word", ["queue:", "-queue:", "tag:", "args.phone:", 'task:""', "created:", "parent:"]
+)
+def test_a_word_without_a_value_is_refused(word: str) -> None:
+    with pytest.raises(InvalidInput, match=r"needs a value|needs < or >"):
+        parse(["state:failed", word], NOW)
+
+
+@pytest.mark.parametrize("word", ["queue:a,", "queue:,a", "task:a,,b", "-worker:a,", "queue:,"])
+def test_a_name_that_is_missing_beside_a_comma_is_refused(word: str) -> None:
+    with pytest.raises(InvalidInput, match="no name before or behind a comma"):
+        parse([word], NOW)

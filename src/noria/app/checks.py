@@ -43,7 +43,7 @@ def whole(least: int, most: int) -> Check:
     def check(name: str, value: Any) -> int:
         if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
             return int(value)
-        raise refusal(name, f"a whole number from {least} to {most}", value)
+        raise refusal(name, f"a whole number from {least:,} to {most:,}", value)
 
     return check
 
@@ -83,7 +83,7 @@ def moment(name: str, value: Any, wanted: str = "a datetime with a time zone") -
     seconds = value.timestamp()
     if 0 <= seconds <= _LAST:
         return seconds
-    raise refusal(name, "a time from 1970 to 9999", value)
+    raise refusal(name, "a time in the years 1970 to 9999", value)
 
 
 def queue(name: str, value: Any) -> str:

@@ -94,7 +94,7 @@ class TimerBook:
             step = timers.asked(schedule, self._clock.wall(), live=live)
             if step is None:
                 raise WrongState(
-                    f"schedule {name!r} is not run now: its job {schedule.standing.job} has not ended, and its overlap "
+                    f"timer {name!r} is not run now: its job {schedule.standing.job} has not ended, and its overlap "
                     'is "skip"'
                 )
             try:
@@ -125,7 +125,7 @@ class TimerBook:
             backlog = (*schedule.standing.backlog, *slots)
             if len(backlog) > timers.CHUNK:
                 raise InvalidOption(
-                    f"schedule {name!r}: at most {quantity(timers.CHUNK, 'slot')} wait to be run again; say less time",
+                    f"timer {name!r}: at most {quantity(timers.CHUNK, 'slot')} wait to be run again; say less time",
                     field="since",
                 )
             return replace(schedule, standing=replace(schedule.standing, backlog=backlog))
@@ -146,7 +146,7 @@ class TimerBook:
             check(stored)
             if stored is not None and stored.source == "code":
                 raise WrongState(
-                    f"schedule {name!r} is declared in code; change it there, or give this one another name"
+                    f"timer {name!r} is declared in code; change it there, or give this one another name"
                 )
             wanted = timers.renewed(stored, made)
             if wanted == stored or await self._written(name, doc, wanted):
@@ -204,9 +204,9 @@ class TimerBook:
 def not_there(name: str) -> ScheduleNotFound:
     """That there is none of a name."""
     return ScheduleNotFound(
-        f"there is no schedule {shown(name)}; schedules of code are there once a worker ran"
+        f"there is no timer {shown(name)}; timers of code are there once a worker ran"
     )
 
 
 def _too_many(name: str) -> Conflict:
-    return Conflict(f"schedule {name!r} changes too often just now; try again")
+    return Conflict(f"timer {name!r} changes too often just now; try again")

@@ -144,7 +144,7 @@ class Timers:
             name, schedule = checked.schedule(task, rule, self._home)
             if name in self._schedules:
                 raise TaskDefinitionError(
-                    f"schedule {name!r} is declared twice; give one of them another name: @app.every(..., name=...)"
+                    f"timer {name!r} is declared twice; give one of them another name: @app.every(..., name=...)"
                 )
             self._schedules[name] = schedule
             return task

@@ -18,7 +18,7 @@ from noria.cli.opening import opened_producer
 from noria.cli.output import Output
 from noria.cli.producer import Producer
 from noria.cli.uniqueness import unique_of, unique_options
-from noria.errors import InvalidInput, Unknown
+from noria.errors import InvalidInput, Unknown, shown
 from noria.model.claim import Enqueued
 from noria.model.task import Arguments
 
@@ -35,6 +35,7 @@ from noria.model.task import Arguments
 @option("--queue", help="Another queue than the task's own.")
 @unique_options
 @option("--tag", "tags", multiple=True, metavar="WORD", help="A word to find it by; may repeat.")
+@option("--group", metavar="FAMILY=KEY", help="Its group, whatever its arguments say, as in host=a.example.")
 @option("--correlation", "correlation_id", metavar="ID", help="Your own id for what it belongs to.")
 @option("--after", multiple=True, metavar="ID", help="Wait until this job has ended; may repeat.")
 @option(
@@ -85,13 +86,26 @@ _SAID: Final[dict[Enqueued, str]] = {
 
 
 def options_of(
-    *, tags: Sequence[str] = (), after: Sequence[str] = (), run_timeout: float | None = None, **given: Any
+    *,
+    tags: Sequence[str] = (),
+    after: Sequence[str] = (),
+    run_timeout: float | None = None,
+    group: str | None = None,
+    **given: Any,
 ) -> dict[str, Any]:
     """The job's options that were given, by the names that a task gives them."""
     unique, given = unique_of(**given)
     given = {**given, "unique": unique, "timeout": run_timeout, "tags": tuple(tags) or None}
     given["after"] = list(after) or None
+    given["group"] = None if group is None else _group(group)
     return {name: value for name, value in given.items() if value is not None}
+
+
+def _group(text: str) -> tuple[str, str]:
+    family, equals, key = text.partition("=")
+    if not (family and equals and key):
+        raise InvalidInput(f"--group is FAMILY=KEY, as in host=a.example, not {shown(text)}", field="group")
+    return family, key
 
 
 class Given(NamedTuple):

@@ -225,14 +225,16 @@ def lines(facts: Facts) -> Iterator[str]:
 
 
 def timers_of(stored: Iterable[ScheduleStatus], declared: Mapping[str, Schedule], now: float) -> str:
-    """The timers that this application's workers run, and when the next one is due: "2 schedules (next in 41 s)"."""
+    """The timers that this application's workers run, and when the next one is due: "2 timers (next in 41 s)"."""
     there = {each.name: each for each in stored}
     made = {name: each.next for name, each in there.items() if each.source == "api"}
     mine = {**made, **{name: _coming(each, there.get(name), now) for name, each in declared.items()}}
     if not mine:
         return ""
     soonest = min((slots[0].timestamp() for slots in mine.values() if slots), default=None)
-    return f"{count(len(mine), 'schedule')} ({'none is due' if soonest is None else f'next {age(soonest, now)}'})"
+    return (
+        f"{count(len(mine), 'timer')} ({'none is due' if soonest is None else f'next {age(soonest, now)}'})"
+    )
 
 
 def _coming(declared: Schedule, stored: ScheduleStatus | None, now: float) -> list[datetime]:

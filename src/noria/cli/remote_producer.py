@@ -245,6 +245,8 @@ def _fields(options: Mapping[str, Any], now: float) -> dict[str, Any]:
             found[name] = datetime.fromtimestamp(now + seconds, UTC)
     if "unique" in found:
         found["unique"] = as_rest(found["unique"])
+    if "group" in found:
+        found["group"] = dict(zip(("family", "key"), found["group"], strict=True))
     if "tags" in found:
         found["tags"] = list(found["tags"])
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -144,12 +145,15 @@ def _weighted(queues: Sequence[str]) -> tuple[tuple[str, ...], dict[str, int]]:
     """Names, and the weights of those that have one."""
     weights = {}
     parted = [each.partition("=") for each in queues]
+    named = Counter(name for name, _, _ in parted)
     for name, equals, weight in parted:
         if equals and not (weight.isascii() and weight.isdigit() and len(weight) < 10):
             raise InvalidOption(
                 f"-q {name!r:.40}: a weight is a whole number, as in -q detail=8, not {shown(weight)}",
                 field="queue",
             )
+        if equals and named[name] > 1:
+            raise InvalidOption(f"-q {name}: it is named twice; give it one weight", field="queue")
         if equals:
             weights[name] = int(weight)
     return tuple(dict.fromkeys(name for name, _, _ in parted)), weights

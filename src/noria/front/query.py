@@ -33,6 +33,8 @@ PARAMETERS: Final = (
 """What a list of jobs is filtered by."""
 _ALIASES: Final = {"correlation": "correlation_id", "parent": "parent_id"}
 _TOKEN: Final = re.compile(r'\s*(-?)(?:([a-z_]+(?:\.[^\s:"]*)?):)?("(?:[^"\\]|\\.)*"|[^\s"]+)', re.ASCII)
+_BARE: Final = re.compile(r"[a-z_]+(?:\.[^\s:\"]*)?:", re.ASCII)
+"""A word with nothing behind its colon."""
 _STATES: Final = {state.word: state for state in State}
 
 
@@ -75,6 +77,8 @@ def _words(text: str) -> Iterator[Word]:
         place = found.end()
         minus, name, value = found.groups()
         quoted = value.startswith('"')
+        if name is None and _BARE.fullmatch(value):
+            raise InvalidInput(f"{value} needs a value", field=_ALIASES.get(value[:-1], value[:-1]))
         if name is None:
             name = "dead" if value == "dead" else "text"
             value = "true" if name == "dead" else value
@@ -89,12 +93,14 @@ def _with(query: Query, word: Word, now: float) -> Query:
     name = word.name
     if not word.value:
         raise InvalidInput(f"{name}: needs a value", field=name)
+    if name in LISTS and not word.quoted and not all(word.value.split(",")):
+        raise InvalidInput(f"{name}:{word.value} has no name before or behind a comma", field=name)
     if name in TIMES:
         return _with_time(query, word, now)
     if name in _READERS:
         return _READERS[name](query, word)
     if name in LISTS and not word.negated:
-        return _with_names(query, LISTS[name], tuple(filter(None, word.value.split(","))))
+        return _with_names(query, LISTS[name], tuple(word.value.split(",")))
     if name in EXACT and not (word.negated or getattr(query, name) or _star(word)):
         return replace(query, **{name: word.value})
     if name.startswith("args.") or name in (*LISTS, *EXACT, "group", "error", "text"):

@@ -80,7 +80,7 @@ async def create(ask: Ask) -> Response:
 
     def check(stored: Schedule | None) -> None:
         if stored is not None and (not _is_seen(ask, stored) or renewed(stored, made) != stored):
-            raise WrongState(f"there is a schedule {name!r} already; PUT changes one, or choose another name")
+            raise WrongState(f"there is a timer {name!r} already; PUT changes one, or choose another name")
 
     stored = await _book(ask).put(name, made, check)
     return _shown(ask, name, stored, 201, {"Location": f"{ask.root}/v1/schedules/{name}"})
@@ -98,7 +98,7 @@ async def put(ask: Ask) -> Response:
     def check(stored: Schedule | None) -> None:
         if stored is not None and not _is_seen(ask, stored):
             raise WrongState(
-                f"there is a schedule {name!r} already, which is not this key's; choose another name"
+                f"there is a timer {name!r} already, which is not this key's; choose another name"
             )
 
     return _shown(ask, name, await _book(ask).put(name, made, check))

@@ -25,7 +25,7 @@ def point(field: str, value: datetime, *, after: float | None = None) -> float:
     try:
         found = checks.moment(field, value)
     except InvalidInput:
-        raise InvalidInput(f"{field} is a time from 1970 to 9999", field=field) from None
+        raise InvalidInput(f"{field} must be a time in the years 1970 to 9999", field=field) from None
     if after is not None and found <= after:
         raise InvalidInput(f"{field} is past; name a time that is yet to come", field=field)
     return found

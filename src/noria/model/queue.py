@@ -112,7 +112,9 @@ def check_limit(field: str, value: Any) -> None:
     """
     fits, wanted = _FIELDS[field]
     if not fits(value):
-        raise InvalidOption(f"{field} must be {wanted}, not {shown(value)}", field=field)
+        raise InvalidOption(
+            f"{field} must be {wanted}, not {shown(value)}{_INSTEAD.get(field, '')}", field=field
+        )
 
 
 def check_sense(limits: QueueLimits) -> None:
@@ -228,10 +230,12 @@ _FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "ageing": (_seconds, "0.001 seconds to a year"),
     "max_age": (_seconds, "0.001 seconds to a year"),
     "max_length": (_jobs(0), "a whole number from 0 to 1,000,000,000"),
-    "concurrency": (_jobs(1), "a whole number from 1 to 1,000,000,000; to run none, pause the queue"),
+    "concurrency": (_jobs(1), "a whole number from 1 to 1,000,000,000"),
     "high_water": (_marks, "1 to 16 other queues with a whole number from 1 to 1,000,000,000 each"),
 }
 """For each limit whether a value fits, and what would."""
+_INSTEAD: Final = {"concurrency": "; pause the queue to run none of its jobs"}
+"""What to do instead."""
 
 _decoder: Final = msgspec.json.Decoder(QueueLimits)
 
