@@ -203,9 +203,7 @@ class TimerBook:
 
 def not_there(name: str) -> ScheduleNotFound:
     """That there is none of a name."""
-    return ScheduleNotFound(
-        f"there is no timer {shown(name)}; timers of code are there once a worker ran"
-    )
+    return ScheduleNotFound(f"there is no timer {shown(name)}; timers of code are there once a worker ran")
 
 
 def _too_many(name: str) -> Conflict:
