@@ -164,6 +164,23 @@ async def test_a_program_answers_by_link_in_json(short_tmp: Path) -> None:
         assert (taken.json()["state"], taken.json()["answer"]) == ("answered", "120964")
 
 
+@pytest.mark.parametrize(
+    ("accept", "page"),
+    [
+        ("text/html", True), ("application/json;q=0.5, TEXT/HTML", True), ("text/html, */*;q=0.1", True),
+        ("application/json, text/html;q=0.9", False), ("text/html;q=0, application/json", False), ("*/*", False),
+        ("", False), ("text/html;q=x", True),
+    ],
+)  # fmt: skip
+async def test_who_wants_a_page_gets_one_and_who_does_not_gets_json(
+    short_tmp: Path, accept: str, page: bool
+) -> None:
+    async with place(short_tmp, tasks) as here:
+        answer = await here.ask("GET", "/answer/x", headers={"accept": accept})
+
+        assert (answer.status_code, answer.headers["content-type"].startswith("text/html")) == (404, page)
+
+
 async def test_a_link_is_told_to_those_who_may_answer_and_to_nobody_else(short_tmp: Path) -> None:
     async with place(short_tmp, tasks, api_key=MASTER, worker=True) as here:
         reader = await here.key("jobs:read", "jobs:enqueue")

@@ -15,6 +15,8 @@ from tests.support.door import Place, place
 
 ROWS = [(route.method, route.path, route) for route in ROUTES]
 JSON = {"content-type": "application/json"}
+PAGES = {"text/html", "text/css", "text/javascript"}
+"""What browsers are given; that of links to questions is tested with them."""
 
 
 def called(path: str) -> str:
@@ -25,6 +27,10 @@ async def test_every_route_refuses_parameters_that_it_does_not_name(short_tmp: P
     async with place(short_tmp) as here:
         for method, path, route in ROWS:
             answer = await here.ask(method, called(path) + "?prioritty=1")
+            if route.link:
+                # Mail programs put their own behind links; what is refused here is the link.
+                assert (answer.status_code, answer.json()["code"]) == (404, "question_not_found")
+                continue
             if route.open_query:
                 assert (answer.status_code, answer.json()["code"]) == (422, "invalid_args")
                 continue
@@ -69,7 +75,7 @@ async def test_every_route_gives_what_is_asked_for_or_says_that_it_cannot(short_
         for method, path, route in ROWS:
             for accept, fits in wanted_by(path):
                 answer = await here.ask(method, called(path), headers={"accept": accept})
-                if "*/*" in route.media or route.media[0].startswith("text/"):
+                if "*/*" in route.media or PAGES & {*route.media}:
                     continue
                 refused = answer.status_code == 406 and answer.json()["code"] == "not_acceptable"
                 assert refused is not fits, (path, accept, answer.text)

@@ -124,6 +124,10 @@ def told(verb: str) -> Callable[[Place], Awaitable[Wanted]]:
     return wanted
 
 
+async def answered_by_link(here: Place) -> Wanted:
+    return await here.front.desk.answers.url(await here.question()), {"action": "accept", "data": "yes"}
+
+
 async def answered(here: Place) -> Wanted:
     return f"/v1/questions/{await here.question()}/answer", {"action": "accept", "data": "yes"}
 
@@ -146,6 +150,7 @@ VERBS: dict[str, Callable[[Place], Awaitable[Wanted]]] = {
     "POST /v1/workers/{id}/resume": told("/resume"),
     "POST /v1/operations/{id}/cancel": operation,
     "POST /v1/questions/{id}/answer": answered,
+    "POST /answer/{token}": answered_by_link,
     "POST /v1/schedules": timer("", {"name": "daily", **TIMER}),
     "POST /v1/schedules/preview": timer("/preview", {"cron": "0 0 1 1 *"}),
     "PUT /v1/schedules/{name}": timer("/hourly", {**TIMER, "every": "2h"}),

@@ -135,6 +135,8 @@ ROWS: dict[str, list[Row] | Free] = {
     "DELETE /v1/keys/{id}": [Row("/v1/keys/{key}", 403)],
     "GET /v1": [Row("/v1", 200)],
     "GET /openapi.json": [Row("/openapi.json", 200)],
+    "GET /answer/{token}": Free("who has the link of a question may answer it, whose ever it is"),
+    "POST /answer/{token}": Free("who has the link of a question may answer it, whose ever it is"),
     "GET /livez": Free("it says that the process turns"),
     "GET /readyz": Free("it says that the backend answers"),
     "GET /docs": Free("a page that asks for a key"),

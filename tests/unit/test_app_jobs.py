@@ -493,7 +493,7 @@ async def test_dead_letters_are_listed_in_pages_and_dealt_with(hand: Hand, app: 
 
 @pytest.mark.parametrize("limit", [0, -1, 1_001, True, 2.0, None, "5"])
 async def test_a_page_of_no_size_is_refused(hand: Hand, app: Noria, limit: Any) -> None:
-    with pytest.raises(InvalidInput, match="limit must be a whole number from 1 to 1000"):
+    with pytest.raises(InvalidInput, match="limit must be a whole number from 1 to 1,000"):
         await app.dead.page(limit=limit)
 
 

@@ -8,6 +8,7 @@ none.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 from urllib.parse import parse_qsl
@@ -34,6 +35,7 @@ BY: Final = "link"
 FORM: Final = "application/x-www-form-urlencoded"
 HTML: Final = "text/html"
 _FIELDS: Final = 1_000
+_WEIGHT: Final = re.compile(r"(?:^|;)\s*q\s*=\s*([01](?:\.[0-9]{0,3})?)\s*(?:;|$)", re.ASCII)
 _LARGEST: Final = 3 * MAX_ANSWER + 4_096
 """Bytes of a form: each of an answer may be written as three, beside the names."""
 
@@ -181,7 +183,18 @@ def _resource(question: Question) -> dict[str, Any]:
 
 def _wants_page(request: Asked) -> bool:
     """Browsers name HTML; whoever takes anything is a program."""
-    return HTML in request.fields.get("accept", "").lower()
+    accept = request.fields.get("accept", "").lower()
+    return _weight(accept, HTML) > _weight(accept, bodies.JSON)
+
+
+def _weight(accept: str, media: str) -> float:
+    """How much somebody wants just this (RFC 9110 section 12.4.2); 0 if it is not named."""
+    for part in accept.split(","):
+        name, _, rest = part.partition(";")
+        if name.strip() == media:
+            told = _WEIGHT.search(rest)
+            return 1.0 if told is None else float(told[1])
+    return 0.0
 
 
 async def _for_people(page: Callable[[], Awaitable[Response]]) -> Response:
