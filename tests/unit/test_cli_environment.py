@@ -19,6 +19,7 @@ HARMLESS = {
     "NORIA_RUNTIME_DIR": "all processes of a store meet there",
     "NORIA_CONTEXT": "a name, by which a supervised worker finds its store",
     "NORIA_CONTEXTS": "the path of a file, by which it does so too",
+    "NORIA_PUBLIC_URL": "an address that everybody may know",
     "NORIA_READ_ONLY": "a worker that has begun was not refused",
     **dict.fromkeys(
         ("NORIA_JSON", "NORIA_QUIET", "NORIA_VERBOSE", "NORIA_COLOR", "NORIA_TIMEOUT", "NORIA_YES"), "a flag"
