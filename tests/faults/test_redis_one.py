@@ -84,7 +84,8 @@ class Place:
 @contextmanager
 def hearing(place: Place) -> Iterator[list[tuple[bytes, bytes]]]:
     """All hints that are given meanwhile; they are there at the end."""
-    address, heard = server(place.namespace), []
+    address = server(place.namespace)
+    heard: list[tuple[bytes, bytes]] = []
     last = address.prefix + b"hint:last"
     with Client(address) as ear, Client(address) as mouth:
         ear.ask("PSUBSCRIBE", address.prefix + b"hint:*")
@@ -163,7 +164,8 @@ STEER = (
     Resume(),
     Limit(concurrency=1),
     Limit(max_length=3),
-    Limit(concurrency=None, max_length=None),
+    Limit(high_water={"bulk": 1}),
+    Limit(concurrency=None, max_length=None, high_water=None),
 )
 ODD = ("nothing", *RARE, "claim", "after", "cancel", "mark", "steer", "end")
 
