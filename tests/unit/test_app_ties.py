@@ -37,7 +37,9 @@ def test_a_rate_is_written_as_people_say_it(text: str, rate: Rate) -> None:
     assert rate_of("rate", text) == rate
 
 
-@pytest.mark.parametrize("text", ["10", "10/", "/s", "0/s", "10/week", "-1/s", "ten/s", 10, "1/0s", "1/.s"])
+@pytest.mark.parametrize(
+    "text", ["10", "10/", "/s", "0/s", "10/week", "-1/s", "ten/s", 10, "1/0s", "1/.s", "١٠/s", "10/s\n"]
+)
 def test_what_is_no_rate_is_refused_at_once(text: Any) -> None:
     with pytest.raises(InvalidOption):
         rate_of("rate", text)
@@ -54,6 +56,17 @@ def test_what_is_no_rate_is_refused_at_once(text: Any) -> None:
         {"rate": "10/s", "burst": 0},
         {"weights": {"a": 0}},
         {"weights": {"a": 2}, "fair": False},
+        {"limit": 1.5},
+        {"limit": "2"},
+        {"rate": "1/s", "burst": 1.5},
+        {"burst": 5},
+        {"rate": Rate(1), "burst": 5},
+        {"ordered": 1},
+        {"ordered": "yes"},
+        {"ordered": True, "aside": "3"},
+        {"fair": "no"},
+        {"weights": {"a": 1.5}},
+        {"weights": ["a"]},
     ],
 )
 def test_a_family_that_contradicts_itself_is_refused(wrong: dict[str, Any]) -> None:

@@ -23,6 +23,7 @@ FLOORS = {
     "noria.codecs": 2,
     "noria.backends": 2,
     "noria.backends.contract": 2,
+    "noria.backends.rules": 2,
     "noria.backends.steering": 2,
     "noria.backends.terms": 2,
     "noria.backends.hearing": 2,

@@ -18,7 +18,7 @@ from noria.model.groups import Grouped, GroupRef, Need, Rate, Rule
 from noria.model.job import NewJob
 from noria.model.names import check_name
 
-_RATE: Final = re.compile(r"\s*(\d{1,7})\s*/\s*(\d*\.?\d*)\s*(ms|s|min|h|d)\s*")
+_RATE: Final = re.compile(r" *(\d{1,7}) */ *(\d*\.?\d*) *(ms|s|min|h|d) *", re.ASCII)
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
 KeyOf = Callable[..., Any]
 
@@ -78,9 +78,11 @@ def rate_of(name: str, value: Any, burst: int = 1) -> Rate | None:
     """A rate as people write it: "10/s", "100/5min", or a `Rate`.
 
     Raises:
-        InvalidOption: it is none.
+        InvalidOption: it is none, or `burst` has nothing to belong to.
     """
     if value is None or isinstance(value, Rate):
+        if burst != 1:
+            raise InvalidOption('burst belongs to a rate in words: rate="10/s", burst=5', field="burst")
         return value
     found = _RATE.fullmatch(value) if isinstance(value, str) else None
     if found is None or found[2] == ".":
@@ -133,9 +135,7 @@ class Families:
         check_name("family", name)
         if name in self.rules:
             raise InvalidOption(f"the family {name!r} is declared twice", field="name")
-        self.rules[name] = Rule(
-            limit, rate_of("rate", rate, burst), ordered, aside, fair, dict(weights or {})
-        )
+        self.rules[name] = Rule(limit, rate_of("rate", rate, burst), ordered, aside, fair, _own(weights))
 
     def resource(
         self, name: str, *, capacity: int | None = None, rate: str | Rate | None = None, burst: int = 1
@@ -226,6 +226,13 @@ class Families:
         family, key = task.group
         by = GroupBy(family, key if isinstance(key, str) else "")
         return Ties(by, self.rule(family), tuple(needs))
+
+
+def _own(weights: Any) -> Any:
+    """Weights that nobody else can change; what are none is told of by the rule."""
+    if weights is None:
+        return {}
+    return dict(weights) if isinstance(weights, Mapping) else weights
 
 
 def tied(new: NewJob, ties: Ties) -> NewJob:

@@ -46,13 +46,14 @@ class Rate(Struct, frozen=True):
     burst: int = 1
 
     def __post_init__(self) -> None:
-        if not 1 <= self.times <= MAX_LIMIT or not 0.001 <= self.seconds <= 366 * 86_400:
+        fits = _is_number(self.seconds) and 0.001 <= self.seconds <= 366 * 86_400
+        if not fits or not _is_whole(self.times, MAX_LIMIT):
             raise InvalidOption(
                 f"a rate is 1 to {MAX_LIMIT:,} times in 0.001 seconds to a year, not {shown(self.times)} in "
                 f"{shown(self.seconds)}",
                 field="rate",
             )
-        if not 1 <= self.burst <= MAX_LIMIT:
+        if not _is_whole(self.burst, MAX_LIMIT):
             raise InvalidOption(
                 f"a burst is 1 to {MAX_LIMIT:,} starts, not {shown(self.burst)}", field="burst"
             )
@@ -105,6 +106,13 @@ class Rule(Struct, frozen=True, omit_defaults=True, tag="rule"):
     def __post_init__(self) -> None:
         _check_whole("limit", self.limit, MAX_LIMIT)
         _check_whole("aside", self.aside, MAX_LIMIT)
+        _check_flag("ordered", self.ordered)
+        _check_flag("fair", self.fair)
+        _check_rate(self.rate)
+        if not isinstance(self.weights, Mapping):
+            raise InvalidOption(
+                f"weights must say a whole number for each key, not {shown(self.weights)}", field="weights"
+            )
         if self.ordered and self.limit not in (None, 1):
             raise InvalidOption(
                 "a family that keeps the order runs one job at a time: limit=1", field="limit"
@@ -177,6 +185,7 @@ class Need(Struct, frozen=True, order=True, omit_defaults=True, tag="need"):
     def __post_init__(self) -> None:
         check_name("resource", self.name.removeprefix("task:"))
         _check_whole("capacity", self.capacity, MAX_LIMIT)
+        _check_rate(self.rate)
 
 
 def known(group: Grouped | None, needs: Iterable[Need]) -> tuple[Grouped | None, tuple[Need, ...]]:
@@ -234,5 +243,25 @@ class ResourceLine(Struct, frozen=True, kw_only=True):
 
 
 def _check_whole(field: str, value: int | None, most: int) -> None:
-    if value is not None and (isinstance(value, bool) or not 1 <= value <= most):
-        raise InvalidOption(f"{field} must be from 1 to {most:,}, not {shown(value)}", field=field)
+    if value is not None and not _is_whole(value, most):
+        raise InvalidOption(
+            f"{field} must be a whole number from 1 to {most:,}, not {shown(value)}", field=field
+        )
+
+
+def _check_flag(field: str, value: object) -> None:
+    if not isinstance(value, bool):
+        raise InvalidOption(f"{field} must be True or False, not {shown(value)}", field=field)
+
+
+def _check_rate(value: object) -> None:
+    if value is not None and not isinstance(value, Rate):
+        raise InvalidOption(f"rate must be a Rate, not {shown(value)}", field="rate")
+
+
+def _is_whole(value: object, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -14,6 +14,7 @@ from noria.backends.redis.call import Call, Request, Steps, Word, command
 from noria.backends.redis.heads import NEVER
 from noria.backends.redis.settings import PORTION, Settings
 from noria.backends.redis.ties import declaration, group_name
+from noria.backends.rules import read_need, read_rule
 from noria.backends.units import millis, seconds_or_none
 from noria.ids import Id
 from noria.model.groups import Closed, GroupLine, GroupRef, Need, Rate, ResourceLine, Rule
@@ -114,8 +115,8 @@ class ListResources(Call):
         ((now, *found),) = yield [Request("resources", [HOLDERS])]
         lines = []
         for at in range(0, len(found), 4):
-            _, packed, used, holders = found[at : at + 4]
-            need = msgspec.json.decode(packed[_OWED.size :], type=Need)
+            name, packed, used, holders = found[at : at + 4]
+            need = read_need(name.decode(), packed[_OWED.size :])
             next_at = _next_at(need.rate, _OWED.unpack_from(packed)[0], int(now))
             lines.append(ResourceLine(need=need, used=used, holders=_ids(holders), next_at=next_at))
         return sorted(lines, key=lambda line: line.need.name)
@@ -135,7 +136,7 @@ def _line(ref: GroupRef, found: Sequence[Any], now: int) -> GroupLine | None:
     text, stand, taken, holders, waiting = found
     if taken is None:
         return None
-    rule = _ANY if text is None else msgspec.json.decode(text, type=Rule)
+    rule = _ANY if text is None else read_rule(ref.family, text) or _ANY
     owed = 0.0 if stand is None else _STAND.unpack_from(stand)[0]
     return GroupLine(
         ref=ref,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from noria.backends.rules import read_need
 from noria.backends.sql.call import Call
 from noria.backends.sql.groups import Key, Stand, rules_of
 from noria.backends.sql.rows import decode, encode, to_id
@@ -14,7 +15,7 @@ from noria.backends.sql.tokens import names, used_of
 from noria.backends.sql.transaction import Transaction
 from noria.backends.units import seconds_or_none
 from noria.ids import Id
-from noria.model.groups import GroupLine, GroupRef, Need, Rate, ResourceLine, Rule
+from noria.model.groups import GroupLine, GroupRef, Rate, ResourceLine, Rule
 from noria.model.limits import MAX_BATCH
 
 HOLDERS: Final = 100
@@ -72,7 +73,7 @@ class ListResources(Call):
         Line = tuple[str, str, float]
         lines = []
         for name, text, tat in decode(work.row("resources_read", None)[0], list[Line]):
-            need = decode(text, Need)
+            need = read_need(name, text)
             next_at = _next_at(need.rate, tat, work.now)
             lines.append(
                 ResourceLine(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from noria.backends.rules import read_need, read_rule
 from noria.backends.sql.rows import decode, encode
 from noria.backends.units import millis_or_none, seconds_or_none
 from noria.model.groups import Closed, GroupRef, Need, Rule
@@ -179,7 +180,7 @@ def rules_of(work: Transaction, families: Iterable[str]) -> dict[str, Rule]:
     if new := asked - known.keys():
         found = decode(work.row("families_read", encode(sorted(new)))[0], list[tuple[str, str]])
         known.update(dict.fromkeys(new))
-        known.update({family: decode(rule, Rule) for family, rule in found})
+        known.update({family: read_rule(family, rule) for family, rule in found})
     return {family: rule for family in asked if (rule := known[family]) is not None}
 
 
@@ -199,7 +200,7 @@ def supply(work: Transaction, needs: Mapping[str, Need]) -> None:
         return
     Line = tuple[str, str, float]
     found = decode(work.row("resources_read", encode(sorted(needs)))[0], list[Line])
-    known = {name: decode(need, Need) for name, need, _ in found}
+    known = {name: read_need(name, need) for name, need, _ in found}
     new = {name: need for name, need in needs.items() if known.get(name) != need}
     if new:
         work.run("resources_write", encode([(name, encode(need)) for name, need in new.items()]))

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from noria.backends.rules import read_need
 from noria.backends.sql.rows import decode, encode
 from noria.model.groups import Need
 
@@ -95,7 +96,7 @@ def tokens_of(work: Transaction, gates: Iterable[str]) -> Tokens:
         return Tokens(work.now, {})
     Line = tuple[str, str, float]
     found = [
-        (name, decode(need, Need), tat)
+        (name, read_need(name, need), tat)
         for name, need, tat in decode(work.row("resources_read", encode(wanted))[0], list[Line])
     ]
     used = used_of(work) if any(need.capacity is not None for _, need, _ in found) else Counter()
