@@ -164,7 +164,9 @@ class DistantPeer:
             raise
         except _LOST as error:
             self.close()
-            raise self._lost(error, sent=not again) from error
+            lost = self._lost(error, sent=not again)
+            # The first try may have arrived, before the front went away.
+            raise HungUp(str(lost)) from error
 
     def _once(self, method: str, target: str, data: bytes | None, head: dict[str, str], wait: float) -> Reply:
         line = self._connected(wait)

@@ -94,7 +94,7 @@ class Refused(WrongState):
 
 
 class HungUp(Unavailable):
-    """The front took a request that may be repeated, and hung up before its answer."""
+    """The front hung up before its answer to a request that may be repeated; it may have done what was asked for."""
 
 
 MEDIA: Final = "application/problem+json"
