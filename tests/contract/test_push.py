@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections import Counter
-from itertools import cycle
 from math import nan
 from typing import Any
 
@@ -12,12 +12,12 @@ import pytest
 
 from noria.backends.contract import Change, Parts
 from noria.errors import Unknown
-from noria.ids import IdSource
+from noria.ids import Id, IdSource
 from noria.model.backoff import Backoff
 from noria.model.job import Extras, Receipt
 from noria.model.state import FINAL, State
-from tests.contract.store import Store
-from tests.contract.words import enqueue, new, one, record, state, swept
+from tests.contract.store import Process, Store
+from tests.contract.words import QUEUE, enqueue, new, one, record, state, swept
 from tests.contract.workers import crash, running, settle, take, take_all, worker
 
 
@@ -222,18 +222,26 @@ async def test_every_other_end_frees_the_key(store: Store, way: str) -> None:
     assert receipts[0].status == "created"
 
 
-async def test_fifty_producers_of_a_hundred_keys_create_each_key_once(store: Store) -> None:
-    others = [store, *[await store.join() for _ in range(2)]]
-    jobs = [[new(store, unique=f"key {key}") for key in range(100)] for _ in range(50)]
+async def test_fifty_producers_of_a_thousand_keys_create_each_key_once(store: Store) -> None:
+    """K4: each has the keys in an order of its own, and brings them in portions, so that all meet all the time."""
+    others, rng = [store, *[await store.join() for _ in range(2)]], random.Random(4)
+    stands: dict[str, set[Id]] = {f"key {key}": set() for key in range(1_000)}
+    told: Counter[str] = Counter()
 
-    told = await asyncio.gather(
-        *(process.push(each) for process, each in zip(cycle(others), jobs, strict=False))
-    )
+    async def produce(process: Process) -> None:
+        keys = rng.sample(list(stands), len(stands))
+        for start in range(0, len(keys), 250):
+            portion = keys[start : start + 250]
+            receipts = await process.push([new(store, unique=key) for key in portion])
+            told.update(receipt.status for receipt in receipts)
+            for key, receipt in zip(portion, receipts, strict=True):
+                stands[key].add(receipt.id)
 
-    created = Counter(r.status for receipts in told for r in receipts)
-    assert created == {"created": 100, "existing": 4_900}
-    for key in range(100):
-        assert len({receipts[key].id for receipts in told}) == 1
+    await asyncio.gather(*(produce(others[n % len(others)]) for n in range(50)))
+
+    assert told == {"created": 1_000, "existing": 49_000}
+    assert {len(ids) for ids in stands.values()} == {1}
+    assert (await store.counts()).queues[QUEUE].states == {State.QUEUED: 1_000}
 
 
 async def test_five_thousand_jobs_fit_into_one_push(store: Store) -> None:
