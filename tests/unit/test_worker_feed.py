@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from noria import chain
 from noria.backends.contract import Batch
 from noria.model.job import Lane
 from tests.support.workplace import Workplace, in_virtual_time
@@ -57,3 +58,30 @@ async def test_after_a_start_was_given_out_again_the_worker_asks_what_its_sessio
         gate.set()
 
         await place.until(lambda: place.faulty.done["recall"] > before)
+
+
+@in_virtual_time
+async def test_what_is_leased_and_waits_for_its_values_is_not_given_back_as_unheard_of() -> None:
+    """Another lane's lease fails meanwhile, so that the worker gives back whatever it does not know of."""
+    async with Workplace() as place:
+        began: list[int] = []
+
+        @place.app.task
+        async def first() -> int:
+            return 1
+
+        @place.app.task
+        async def second(value: int) -> int:
+            began.append(value)
+            return value + 1
+
+        worker = await place.hire(poll=0.1)
+        place.faulty.fail("get", "late")
+        job = await chain(first.job(), second).enqueue()
+        await place.until(lambda: place.faulty.done["get"])
+        worker._feed.unheard()
+        worker._feed.wake()
+
+        assert await job.result(10) == 2
+        assert began == [1]
+        assert (await job.status()).starts == 1

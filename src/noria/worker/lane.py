@@ -135,10 +135,12 @@ class LaneFeed:
             session, asked = self._slots.session, self._loop.time()
             self._slots.in_flight(1)
             try:
-                batch = await self._queue.lease(session, wants, room, self._patience())
+                # Until the values are read nobody here knows of these leases: a recall has to wait for that too.
+                batch = await fed(
+                    self._queue, await self._queue.lease(session, wants, room, self._patience())
+                )
             finally:
                 self._slots.in_flight(-1)
-            batch = await fed(self._queue, batch)
             self._suspects, self._bound = batch.suspects, batch.bound
             if self._shares is not None:
                 self._shares.given(batch.leases)
