@@ -66,11 +66,13 @@ JUDGED = {
     ),
     *("V1", "V2", "V3", "V4"),
     "D",
+    *("C1", "C2", "C3"),
     "T9",
     "W16",
 }
 """What the checker judges in simulations. I11 holds for documents, and for slots of timers; I19: paused queues rest; D:
-a repeated effect has a cause; T9: runs of a timer do not overlap; W16: no worker fails by itself."""
+a repeated effect has a cause; C1 to C3: of jobs that
+follow others; T9: runs of a timer do not overlap; W16: no worker fails by itself."""
 NOT_YET = {
     "I8": "jobs have no groups that promise an order",
     "I9": "jobs have no groups that limit how many run at once",
@@ -99,8 +101,9 @@ class Broken(Struct, frozen=True):
     seeds: int
 
     def options(self, seed: int) -> Options:
-        """Of the run with this seed; nobody follows jobs unless the rule is about that."""
-        return msgspec.structs.replace(draw(seed), **{"readers": 0, **self.stress})
+        """Of the run with this seed; nobody follows jobs, and no job others, unless the rule is about that."""
+        simple = {"readers": 0, "flows": 0, "offspring": 0.0}
+        return msgspec.structs.replace(draw(seed), **{**simple, **self.stress})
 
 
 BROKEN: list[Broken] = []

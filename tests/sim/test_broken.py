@@ -7,9 +7,18 @@ import pytest
 from noria.testing.scenario import Options
 from noria.testing.simulation import Build, simulate
 from tests.sim.broken import JUDGED, NOT_YET, Broken
-from tests.sim.broken_timers import BROKEN
+from tests.sim.broken_flow import BROKEN
 
-INVARIANTS = {*(f"I{n}" for n in range(1, 20)), *(f"V{n}" for n in range(1, 5)), "D", "T9", "W16"}
+INVARIANTS = {
+    *(f"I{n}" for n in range(1, 20)),
+    *(f"V{n}" for n in range(1, 5)),
+    "C1",
+    "C2",
+    "C3",
+    "D",
+    "T9",
+    "W16",
+}
 
 
 def codes(options: Options, build: Build) -> set[str]:

@@ -4,6 +4,7 @@ The statements are those that a task system is judged by: nothing lost (I1), not
 (I4), counted (I5), one holder (I6), legal moves (I7), unique keys (I10), not early (I12), readable (I13),
 dead letters complete (I14), cancelled stays cancelled (I17), numbers that agree (I18), paused queues rest (I19);
 documents with one winner each, and slots of timers with one job each (I11), which do not overlap (T9);
+follow-ups with the success of their parent (C1), what waits for others by their ends (C2), with their values (C3);
 event streams in order (I15); everything arrives (V1), nothing is left (V2),
 workers work (V3), due jobs start (V4). Safety holds for every beginning of a history; V1 and the rest of I1 need a
 last look (`RecordingBackend.look`). Order and limits within a group (I8, I9) and callbacks (I16) will be judged when
@@ -27,6 +28,7 @@ from noria.testing.invariants.attempts import Attempts, CancelledStays, NotEarly
 from noria.testing.invariants.documents import OnceEach
 from noria.testing.invariants.duplicates import Explained
 from noria.testing.invariants.fencing import Fenced, OneHolder
+from noria.testing.invariants.lineage import Children, Handed, Heirs
 from noria.testing.invariants.outcomes import DeadLetters, Earned, Readable
 from noria.testing.invariants.pauses import Resting
 from noria.testing.invariants.probes import Working
@@ -55,6 +57,9 @@ _INVARIANTS = (
     Resting,
     OnceEach,
     Timed,
+    Children,
+    Heirs,
+    Handed,
     Arrival,
     NothingLeft,
     Working,

@@ -12,10 +12,14 @@ import msgspec
 from msgspec import Struct
 
 from noria import aio
+from noria.clock import Clock
 from noria.errors import Cancel, Fail, InvalidArguments, Snooze
+from noria.ids import Id, IdSource
 from noria.model.backoff import Backoff
 from noria.model.task import Arguments, TaskDef
-from noria.testing.events import Effect, Fact, Fault, RunEnd, RunStart
+from noria.testing.events import Begot, Effect, Fact, Fault, Fed, RunEnd, RunStart
+from noria.testing.history import digest
+from noria.testing.offspring import Child, Describing, born, child, values
 from noria.testing.virtual import Process, current_process
 from noria.worker.context import Context
 
@@ -30,6 +34,8 @@ class Deed(Struct, frozen=True, omit_defaults=True):
         snoozes: on its first start, it puts itself off.
         gives_up: it raises `Fail` or `Cancel` in the end.
         stubborn: it ignores that it should end for this many seconds.
+        children: the follow-ups that it asks for at its beginning.
+        fed: the values of the jobs that it has waited for.
     """
 
     seconds: float = 0.0
@@ -38,6 +44,8 @@ class Deed(Struct, frozen=True, omit_defaults=True):
     snoozes: bool = False
     gives_up: str = ""
     stubborn: float = 0.0
+    children: tuple[Child, ...] = ()
+    fed: list[int | None] | None = None
 
 
 def deed(dice: random.Random, ttl: float) -> Deed:
@@ -52,20 +60,45 @@ def deed(dice: random.Random, ttl: float) -> Deed:
     )
 
 
+def with_children(dice: random.Random, deed_of: Deed, ttl: float, depth: int = 2) -> Deed:
+    """The same deed, with follow-ups drawn, some of which have their own."""
+    children: list[Child] = []
+    for elder in range(dice.randint(1, 3)):
+        drawn = deed(dice, ttl)
+        if depth > 1 and dice.random() < 0.2:
+            drawn = with_children(dice, drawn, ttl, depth - 1)
+        children.append(child(dice, msgspec.json.encode(drawn), elder))
+    return msgspec.structs.replace(deed_of, children=tuple(children))
+
+
 class Handlers:
     """The tasks of a simulated application.
 
     Args:
         note: writes down facts, as the process that runs now.
         session: finds the session of a start.
+        clock: the time.
+        ids: of follow-ups.
+        asked: gets these; shared.
 
     Attributes:
         busy: how many `async def` jobs go on in each process, those included whose outcome was settled without them.
     """
 
-    def __init__(self, note: Callable[[Fact], None], session: Callable[[str, int], int]) -> None:
+    def __init__(
+        self,
+        note: Callable[[Fact], None],
+        session: Callable[[str, int], int],
+        *,
+        clock: Clock,
+        ids: IdSource,
+        asked: list[Id],
+    ) -> None:
         self._note = note
         self._session = session
+        self._clock = clock
+        self._ids = ids
+        self._asked = asked
         self.busy: Counter[Process | None] = Counter()
 
     def tasks(self) -> dict[str, TaskDef]:
@@ -82,7 +115,7 @@ class Handlers:
             self.busy[process] -= 1
 
     async def _act(self, ctx: Context, deed: Deed) -> int:
-        key = self._begin(ctx)
+        key = self._begin(ctx, deed)
         try:
             await aio.sleep(deed.seconds)
         except asyncio.CancelledError:
@@ -94,7 +127,7 @@ class Handlers:
 
     def think(self, ctx: Context, deed: Deed) -> int:
         """A `def` job."""
-        return self._finish(ctx, self._begin(ctx), deed)
+        return self._finish(ctx, self._begin(ctx, deed), deed)
 
     async def _die(self) -> None:
         process = current_process()
@@ -104,11 +137,25 @@ class Handlers:
             process.kill()
         await asyncio.Event().wait()
 
-    def _begin(self, ctx: Context) -> tuple[str, int, int]:
+    def _begin(self, ctx: Context, deed: Deed) -> tuple[str, int, int]:
         id = ctx.job_id.replace("-", "")
         session = self._session(id, ctx.starts)
         self._note(RunStart(id=id, session=session, starts=ctx.starts, attempt=ctx.attempt))
+        if deed.fed is not None:
+            fed = tuple(digest("json", value) or "" for value in values(deed.fed))
+            self._note(Fed(id=id, session=session, starts=ctx.starts, values=fed))
+        self._beget(ctx, Begot(id="", parent=id, session=session, starts=ctx.starts), deed)
         return id, session, ctx.starts
+
+    def _beget(self, ctx: Context, told: Begot, deed: Deed) -> None:
+        """Ask for follow-ups, before anything can go wrong."""
+        siblings: list[str] = []
+        for each in deed.children:
+            new = born(each, self._ids.next(), siblings, self._clock.wall())
+            _ = ctx.enqueue(Describing(new))
+            siblings.append(new.id.hex())
+            self._asked.append(new.id)
+            self._note(msgspec.structs.replace(told, id=new.id.hex()))
 
     def _finish(self, ctx: Context, key: tuple[str, int, int], deed: Deed) -> int:
         if deed.snoozes and ctx.starts == 1:

@@ -18,6 +18,8 @@ from noria.model.change import Kind
 from noria.testing.following import Followed as Followed
 from noria.testing.following import Seen as Seen
 from noria.testing.following import Unfollowed as Unfollowed
+from noria.testing.lineage import Begot as Begot
+from noria.testing.lineage import Fed as Fed
 from noria.testing.standings import Late as Late
 from noria.testing.standings import Stood as Stood
 from noria.testing.told import About as About
@@ -37,6 +39,8 @@ class PushInvoke(Told, frozen=True, tag="push.invoke"):
         body: a digest of its arguments.
         claimed: its key has rules of its own.
         schedule, slot: the timer that enqueues it, and for which slot.
+        parent: the job whose follow-up it is; it is then told with the end of a start of that job.
+        after, on: the jobs that it waits for, and how they must end; fed: it gets their values.
     """
 
     id: str
@@ -54,6 +58,10 @@ class PushInvoke(Told, frozen=True, tag="push.invoke"):
     body: str = ""
     schedule: str = ""
     slot: float | None = None
+    parent: str = ""
+    after: tuple[str, ...] = ()
+    on: str = "success"
+    fed: bool = False
 
 
 class PushEnd(Told, frozen=True, tag="push.end"):
@@ -365,6 +373,8 @@ Fact = (
     | Unfollowed
     | Stood
     | Late
+    | Begot
+    | Fed
     | Probed
     | Left
 )

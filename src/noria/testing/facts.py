@@ -193,9 +193,22 @@ class Known:
             return True
         asked = job.pushed
         ends = [] if asked is None else [end for end in (asked.expires, asked.deadline) if end is not None]
-        return any(wall + SKEW >= end for end in (*ends, *job.bounds)) or any(
-            self.session(grip.session).may_be_over for grip in job.grips.values() if grip.life == job.lives
+        return (
+            any(wall + SKEW >= end for end in (*ends, *job.bounds))
+            or any(
+                self.session(grip.session).may_be_over
+                for grip in job.grips.values()
+                if grip.life == job.lives
+            )
+            or (asked is not None and any(self.may_have_ended(each, wall) for each in asked.after))
         )
+
+    def may_have_ended(self, id: str, wall: float) -> bool:
+        """Whether a job that others wait for may have ended, in this life or an earlier one, or may not be there."""
+        job = self.jobs.get(id)
+        if job is None or job.pushed is None or job.pushed.unique is not None:
+            return True
+        return job.lives > 0 or self.may_be_final(job, wall)
 
     def held(self, session: int) -> Iterator[tuple[Job, Grip]]:
         """The starts that a session was given."""

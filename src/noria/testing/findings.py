@@ -15,8 +15,8 @@ class Finding(Struct, frozen=True):
     """A promise that was broken.
 
     Attributes:
-        code: the invariant: "I1" to "I19", "V1" to "V4", "D" for a duplicate that nothing explains, or "T9" for
-            runs of a timer that overlap, or "W16" for a worker that failed by itself.
+        code: the invariant: "I1" to "I19", "V1" to "V4", "C1" to "C3" of jobs that follow others, "D" for a duplicate
+            that nothing explains, "T9" for runs of a timer that overlap, or "W16" for a worker that failed by itself.
         text: what was seen.
         ids: the jobs concerned.
         sessions: the sessions concerned.

@@ -142,6 +142,8 @@ class Learner:
 
     def _alter_end(self, event: Event, fact: AlterEnd) -> None:
         job = self._known.job(fact.id)
+        if fact.status == "done":
+            job.created = job.created or event.mono
         if fact.change == "retry":
             self._retried(event, job, fact)
         elif fact.change == "cancel" and fact.status == "done" and job.cancel_life == job.lives:

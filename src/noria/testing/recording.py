@@ -310,15 +310,23 @@ class RecordingBackend:
 @contextmanager
 def _settling(recorder: Recorder, session: SessionId, ends: Sequence[Settlement]) -> Iterator[list[Verdict]]:
     """Write down that these starts are ended, and the verdicts that are put into the list."""
-    recorder.note(*(telling.settle_invoked(session, each) for each in ends))
+    follow_ups = telling.follow_ups_invoked(ends)
+    recorder.note(*follow_ups, *(telling.settle_invoked(session, each) for each in ends))
     verdicts: list[Verdict] = []
     try:
         yield verdicts
     except BaseException as error:
-        recorder.note(*(telling.settled(session, each, telling.after(error)) for each in ends))
+        _ended(recorder, session, [(each, telling.after(error), None) for each in ends])
         raise
+    _ended(recorder, session, [(each, "ok", told) for each, told in zip(ends, verdicts, strict=True)])
+
+
+def _ended(
+    recorder: Recorder, session: SessionId, told: Sequence[tuple[Settlement, End, Verdict | None]]
+) -> None:
     recorder.note(
-        *(telling.settled(session, each, "ok", told) for each, told in zip(ends, verdicts, strict=True))
+        *(telling.settled(session, *each) for each in told),
+        *(fact for each in told for fact in telling.follow_ups_stored(*each)),
     )
 
 

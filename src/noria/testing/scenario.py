@@ -13,7 +13,7 @@ from noria.backends.contract import DocWrite
 from noria.ids import Id, seeded
 from noria.model.change import Change
 from noria.model.job import Extras, Lane, NewJob
-from noria.testing.deeds import deed
+from noria.testing.deeds import Deed, deed, with_children
 from noria.testing.wire import TROUBLES, Trouble
 
 QUEUES: Final = ("a", "b")
@@ -36,6 +36,8 @@ class Options(Struct, frozen=True, kw_only=True):
         schedules: timers that every worker knows; each is paused by a person for a while.
         periods: of these, in seconds: one of them.
         readers: clients who follow jobs by the event streams of two fronts.
+        flows: workflows that a planner enqueues: jobs that wait for one another.
+        offspring: the share of jobs that ask for follow-ups.
         concurrency: slots of each worker.
         lossy: run journals vanish with their process.
         latency: seconds that one way to or from the backend takes at most.
@@ -65,6 +67,8 @@ class Options(Struct, frozen=True, kw_only=True):
     schedules: int = 0
     periods: tuple[float, ...] = (1.0, 2.0, 5.0)
     readers: int = 0
+    flows: int = 0
+    offspring: float = 0.0
     concurrency: int = 4
     lossy: bool = False
     latency: float = 0.01
@@ -79,6 +83,7 @@ def draw(seed: int) -> Options:
     dice = seeded(seed)
     ttl = dice.choice((1.0, 2.0, 10.0))
     trouble = dice.choice((0.0, 0.0, 0.02, 0.1, 0.3))
+    flow = seeded(seed + 5)
     return Options(
         seed=seed,
         workers=dice.randint(1, 6),
@@ -105,6 +110,8 @@ def draw(seed: int) -> Options:
         patience=dice.choice((0.05, 0.5, 5.0)),
         readers=dice.choice((0, 0, 0, 1, 3)),
         schedules=dice.choice((0, 0, 0, 1, 2)),
+        flows=flow.choice((0, 0, 1, 3)),
+        offspring=flow.choice((0.0, 0.0, 0.2, 0.5)),
     )
 
 
@@ -139,7 +146,7 @@ def new_job(id: Id, dice: random.Random, options: Options, wall: float) -> NewJo
         task="think" if thread else "act",
         queue=dice.choice(("a", "a", "b")),
         lane=Lane.THREAD if thread else Lane.LOOP,
-        body=msgspec.json.encode(deed(dice, options.ttl)),
+        body=msgspec.json.encode(_deed(dice, options)),
         priority=dice.choice((0, 0, 0, 5, -5)),
         delay=dice.choice((0.0,) * 6 + (0.5, 3.0)),
         expires=wall + dice.uniform(0.5, 5.0) if dice.random() < 0.1 else None,
@@ -149,6 +156,11 @@ def new_job(id: Id, dice: random.Random, options: Options, wall: float) -> NewJo
         keep=0.0 if dice.random() < 0.05 else None,
         extras=Extras(timeout=dice.uniform(0.2, 3.0) if dice.random() < 0.15 else None),
     )
+
+
+def _deed(dice: random.Random, options: Options) -> Deed:
+    drawn = deed(dice, options.ttl)
+    return with_children(dice, drawn, options.ttl) if dice.random() < options.offspring else drawn
 
 
 def slot(id: Id, dice: random.Random) -> tuple[DocWrite, ...]:

@@ -76,6 +76,10 @@ def push_invoked(job: NewJob) -> Fact:
         body=digest(job.codec, job.body) or "",
         schedule=job.extras.schedule or "",
         slot=job.extras.slot,
+        parent=job.extras.parent_id,
+        after=job.extras.after,
+        on=job.extras.on,
+        fed=bool(job.extras.feed),
     )
 
 
@@ -150,6 +154,22 @@ def leased(session: SessionId, lease: Lease, since: float) -> Fact:
         since=since,
         body=digest(lease.codec, lease.body) or "",
     )
+
+
+def follow_ups_invoked(ends: Sequence[Settlement]) -> list[Fact]:
+    """The follow-ups that these ends are to bring."""
+    return [push_invoked(job) for end in ends for job in end.follow_ups]
+
+
+def follow_ups_stored(settlement: Settlement, end: End, verdict: Verdict | None = None) -> list[Fact]:
+    """What became of the follow-ups of one end. Where a unique key decides, nobody is told here."""
+    done = "fail" if verdict is Verdict.STALE else end
+    return [
+        PushEnd(id=job.id.hex(), end="ok", status="created", stands=job.id.hex())
+        if done == "ok" and job.unique is None
+        else PushEnd(id=job.id.hex(), end="info" if done == "ok" else done)
+        for job in settlement.follow_ups
+    ]
 
 
 def recalled(session: SessionId, known: Collection[Fence]) -> Fact:

@@ -25,6 +25,7 @@ from noria.testing.findings import Finding
 from noria.testing.machine import VirtualClock, VirtualJournals, VirtualThreads
 from noria.testing.nemesis import Nemesis
 from noria.testing.people import Operator, Producer
+from noria.testing.planner import Planner
 from noria.testing.scenario import QUEUES, SLOT, Options, command
 from noria.testing.timetables import Timekeeper, stood
 from noria.testing.virtual import Process, VirtualLoop
@@ -74,11 +75,17 @@ class World:
         self._store = SqliteBackend(
             ":memory:", runtime=Path(), clock=self._clock, ids=self._ids(), inline=True
         )
-        self._handlers = Handlers(self._recorder.note, lambda id, starts: self._holders[id, starts])
+        self._asked: list[Id] = []
+        self._handlers = Handlers(
+            self._recorder.note,
+            lambda id, starts: self._holders[id, starts],
+            clock=self._clock,
+            ids=IdSource(self._clock, seeded(options.seed + 5).randbytes),
+            asked=self._asked,
+        )
         self._weather = self._make_weather()
         self._workers = Workforce(loop, self._make_worker, self._recorder.note, self._weather.has_cancelled)
         self._producers: dict[Process, asyncio.Task[Any]] = {}
-        self._asked: list[Id] = []
         self._audience = self._make_audience()
 
     async def play(self) -> list[Event]:
@@ -210,10 +217,18 @@ class World:
             process = self._loop.process(f"producer{number + 1}")
             share = len(range(number, self._options.jobs, count))
             self._producers[process] = process.start(self._produce(share))
+        if self._options.flows:
+            process = self._loop.process("planner")
+            self._producers[process] = process.start(self._plan())
 
     async def _produce(self, jobs: int) -> None:
         producer = Producer(await self._connect(), self._options, self._clock, self._dice, self._asked)
         await producer.run(self._ids(), jobs)
+
+    async def _plan(self) -> None:
+        chance = seeded(self._options.seed + 6)
+        planner = Planner(await self._connect(chance), self._options, self._clock, chance, self._asked)
+        await planner.run(IdSource(self._clock, chance.randbytes))
 
     async def _produced(self) -> None:
         """Wait until each has done its share, or is dead."""
