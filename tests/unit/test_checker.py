@@ -23,6 +23,7 @@ from noria.testing.events import (
     Left,
     Opened,
     Recalled,
+    RecallEnd,
     Renewed,
 )
 from tests.support.tape import STEP, TASK, Tape
@@ -279,13 +280,17 @@ class TestFenced:
 class TestOneHolder:
     """I6."""
 
-    @pytest.mark.parametrize(("since", "codes"), [(0.0, set()), (1e9, {"I6"})])
-    def test_a_lease_may_be_given_back_before_its_answer_is_heard_and_not_after(
-        self, since: float, codes: set[str]
+    @pytest.mark.parametrize(
+        ("since", "over", "codes"), [(0.0, True, set()), (1e9, False, set()), (1e9, True, {"I6"})]
+    )
+    def test_a_lease_may_be_given_back_until_the_recall_is_over_and_not_after(
+        self, since: float, over: bool, codes: set[str]
     ) -> None:
         tape = Tape()
         tape.push("a")
         tape.tell(Recalled(session=1, known=()), "worker-1")
+        if over:
+            tape.tell(RecallEnd(session=1), "worker-1")
         tape.lease("a", session=2, starts=2)
         tape.lease("a", session=1, starts=1, since=since)
 

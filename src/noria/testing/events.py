@@ -230,6 +230,12 @@ class Recalled(Told, frozen=True, tag="recall"):
     known: tuple[str, ...] = ()
 
 
+class RecallEnd(Told, frozen=True, tag="recall.end"):
+    """The last recall of a session was answered: it gives nothing more back."""
+
+    session: int
+
+
 class SettleInvoke(Told, frozen=True, tag="settle.invoke"):
     """A worker ends a start."""
 
@@ -359,6 +365,7 @@ Fact = (
     | Leased
     | LeaseLost
     | Recalled
+    | RecallEnd
     | SettleInvoke
     | SettleEnd
     | SweptSome

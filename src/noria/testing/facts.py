@@ -141,6 +141,7 @@ class Session(Struct):
         unheard: it may hold jobs that its worker never heard of.
         grips: the starts that it was given.
         recalls: when it gave back what it held, and beside which jobs.
+        recalling: the same of recalls that are not known to be over: the keeper's goes on while others lease.
     """
 
     ending: int = 0
@@ -150,10 +151,12 @@ class Session(Struct):
     unheard: bool = False
     grips: list[tuple[str, int]] = field(default_factory=list)
     recalls: list[tuple[float, tuple[str, ...]]] = field(default_factory=list)
+    recalling: list[tuple[str, ...]] = field(default_factory=list)
 
     def may_have_recalled(self, id: str, since: float) -> bool:
         """Whether a lease asked for at that time may have been given back before its answer was heard."""
-        return any(at > since and id not in known for at, known in self.recalls)
+        before = any(at > since and id not in known for at, known in self.recalls)
+        return before or any(id not in known for known in self.recalling)
 
     @property
     def may_be_over(self) -> bool:

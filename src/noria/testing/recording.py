@@ -109,7 +109,9 @@ class RecordingBackend:
 
     async def recall(self, session: SessionId, known: Collection[Fence]) -> int:
         self._recorder.note(telling.recalled(session, known))
-        return await self._inner.recall(session, known)
+        given_back = await self._inner.recall(session, known)
+        self._recorder.note(telling.recall_ended(session))
+        return given_back
 
     async def settle(self, session: SessionId, ends: Sequence[Settlement]) -> list[Verdict]:
         with _settling(self._recorder, session, ends) as told:
@@ -350,7 +352,9 @@ class _RecordingKeeper:
 
     def recall(self, session: SessionId, known: Collection[Fence], why: str) -> list[Fence]:
         self._recorder.note(telling.recalled(session, known))
-        return self._inner.recall(session, known, why)
+        given_back = self._inner.recall(session, known, why)
+        self._recorder.note(telling.recall_ended(session))
+        return given_back
 
     def close(self) -> None:
         self._inner.close()

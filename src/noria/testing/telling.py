@@ -41,6 +41,7 @@ from noria.testing.events import (
     PushInvoke,
     Read,
     Recalled,
+    RecallEnd,
     SettleEnd,
     SettleInvoke,
     Sheet,
@@ -175,6 +176,11 @@ def follow_ups_stored(settlement: Settlement, end: End, verdict: Verdict | None 
 def recalled(session: SessionId, known: Collection[Fence]) -> Fact:
     """A recall is about to be made."""
     return Recalled(session=session, known=tuple(sorted(fence.id.hex() for fence in known)))
+
+
+def recall_ended(session: SessionId) -> Fact:
+    """A recall was answered."""
+    return RecallEnd(session=session)
 
 
 def settle_invoked(session: SessionId, end: Settlement) -> Fact:
