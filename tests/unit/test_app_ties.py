@@ -74,6 +74,31 @@ def test_a_family_that_contradicts_itself_is_refused(wrong: dict[str, Any]) -> N
         Noria().group("host", **wrong)
 
 
+async def test_an_argument_that_is_left_out_has_the_group_of_its_default() -> None:
+    app = application()
+
+    @app.task(group=("host", "where.host"))
+    async def fetch(where: str = "https://a.example/x") -> None: ...
+
+    async with run(app):
+        job = await fetch.options(delay=60).enqueue()
+
+        assert (await job.status()).group == ("host", "a.example")
+
+
+async def test_a_function_of_groups_that_raises_is_told_with_its_task() -> None:
+    app = application()
+
+    @app.task(group=("host", lambda n: str(1 // n)))
+    async def divide(n: int) -> None: ...
+
+    async with run(app):
+        with pytest.raises(InvalidArguments, match=r"task 'divide'.*ZeroDivisionError") as caught:
+            await divide.enqueue(0)
+
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
 async def test_a_retry_with_arguments_of_another_group_is_refused() -> None:
     app = application()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol, runtime_checkable
@@ -30,10 +31,12 @@ class GroupBy(Struct, frozen=True):
         family: the kind of group.
         path: where the key is among the arguments by name, such as "tenant" or "order.customer.id"; "host" behind a
             text means the host of the URL in it. Empty if a function gives it.
+        left_out: what the argument is that the path begins with if a job leaves it out; unset if none may.
     """
 
     family: str
     path: str = ""
+    left_out: Any = UNSET
 
 
 class Ties(Struct, frozen=True, omit_defaults=True):
@@ -58,6 +61,8 @@ class Bound(Protocol):
 
     @property
     def name(self) -> str: ...
+    @property
+    def handler(self) -> Callable[..., Any]: ...
     @property
     def group(self) -> tuple[str, str | KeyOf] | None: ...
     @property
@@ -224,8 +229,19 @@ class Families:
         if task.group is None:
             return Ties(needs=tuple(needs))
         family, key = task.group
-        by = GroupBy(family, key if isinstance(key, str) else "")
+        by = GroupBy(family, key, _left_out(task, key)) if isinstance(key, str) else GroupBy(family)
         return Ties(by, self.rule(family), tuple(needs))
+
+
+def _left_out(task: Bound, path: str) -> Any:
+    """The default of the argument with which a path begins, as JSON has it."""
+    parameter = inspect.signature(task.handler).parameters.get(path.partition(".")[0])
+    if parameter is None or parameter.default is inspect.Parameter.empty:
+        return UNSET
+    try:
+        return msgspec.to_builtins(parameter.default)
+    except TypeError:  # such as a model of pydantic: jobs of it have to say theirs
+        return UNSET
 
 
 def _own(weights: Any) -> Any:
@@ -251,7 +267,7 @@ def tied(new: NewJob, ties: Ties) -> NewJob:
             f"task {new.task!r} finds the group of a job by a function of its own, which is not here: give group",
             field="group",
         )
-    found = _follow(new, ties.group.path)
+    found = _follow(new, ties.group)
     return grouped(new, ties, ties.group.family, _key(new, ties.group, found))
 
 
@@ -292,9 +308,14 @@ def key_by(
     """The key that a function finds in the arguments of a call.
 
     Raises:
-        InvalidArguments: it gives no key.
+        InvalidArguments: it gives no key, or raises.
     """
-    return _key(new, GroupBy(family), function(*args, **kwargs))
+    try:
+        found = function(*args, **kwargs)
+    except Exception as error:
+        why = f"its function raised {type(error).__name__}: {error}"
+        raise _no_key(new, GroupBy(family), why) from error
+    return _key(new, GroupBy(family), found)
 
 
 def _key(new: NewJob, by: GroupBy, found: Any) -> str | None:
@@ -309,8 +330,10 @@ def _key(new: NewJob, by: GroupBy, found: Any) -> str | None:
         raise _no_key(new, by, str(error)) from None
 
 
-def _follow(new: NewJob, path: str) -> Any:
-    value = msgspec.json.decode(new.body)
+def _follow(new: NewJob, by: GroupBy) -> Any:
+    value, path = msgspec.json.decode(new.body), by.path
+    if isinstance(value, dict) and by.left_out is not UNSET:
+        value.setdefault(path.partition(".")[0], by.left_out)
     for step in path.split("."):
         if isinstance(value, str) and step == "host":
             value = _host(new, value, path)
