@@ -65,6 +65,8 @@ def test_a_timed_task_is_called_and_enqueued_like_any_other() -> None:
         ({"jitter": -1}, "jitter"),
         ({"args": "text"}, "args"),
         ({"delay": 5}, "delay"),
+        ({"after": "01a22c52-24f3-77d5-802a-6309c183da88"}, "after"),
+        ({"on": "done"}, "on"),
         ({"unique": "key"}, "unique"),
         ({"expires": datetime.now}, "expires"),
         ({"overlapp": "skip"}, "overlapp"),

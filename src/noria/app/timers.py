@@ -26,8 +26,8 @@ MAX_ARGUMENTS: Final = 16_384
 
 _OVERLAPS: Final = ("skip", "queue_one", "queue_all", "cancel_old")
 _CATCH_UPS: Final = ("none", "latest", "all")
-_FORBIDDEN: Final = ("id", "delay", "at", "unique")
-"""Options of jobs that a timer decides itself."""
+_FORBIDDEN: Final = ("id", "delay", "at", "unique", "after", "on")
+"""Options of jobs that a timer decides itself, or that are of one job alone."""
 
 T = TypeVar("T", bound=Task[..., Any])
 
@@ -57,6 +57,7 @@ class ScheduleOptions(TypedDict, total=False):
     retry: Backoff
     keep: float | None
     tags: tuple[str, ...] | list[str]
+    group: tuple[str, str] | None
     correlation_id: str
 
 
