@@ -23,7 +23,6 @@ from noria.testing.events import (
     Left,
     Opened,
     Recalled,
-    RecallEnd,
     Renewed,
 )
 from tests.support.tape import STEP, TASK, Tape
@@ -290,7 +289,7 @@ class TestOneHolder:
         tape.push("a")
         tape.tell(Recalled(session=1, known=()), "worker-1")
         if over:
-            tape.tell(RecallEnd(session=1), "worker-1")
+            tape.tell(Recalled(session=1, over=True), "worker-1")
         tape.lease("a", session=2, starts=2)
         tape.lease("a", session=1, starts=1, since=since)
 

@@ -51,7 +51,6 @@ from noria.testing.events import (
     PushInvoke,
     Read,
     Recalled,
-    RecallEnd,
     Renewed,
     SettleEnd,
     SettleInvoke,
@@ -255,7 +254,7 @@ async def test_the_life_of_a_session_is_told(bench: Bench) -> None:
         Opened(session=S, worker="w", ttl=3.0, since=1000.0),
         Renewed(session=S, lost=True, since=1000.0),
         Recalled(session=S, known=(A.hex(),)),
-        RecallEnd(session=S),
+        Recalled(session=S, over=True),
         EndInvoke(session=S, started=(B.hex(),)),
         EndEnd(session=S, end="ok", ended=True, first=True, crashed=2, released=3),
     ]

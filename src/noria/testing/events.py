@@ -224,16 +224,11 @@ class LeaseLost(Told, frozen=True, tag="lease.info"):
 
 
 class Recalled(Told, frozen=True, tag="recall"):
-    """A session gives back whatever it holds beside `known` (ids); told before the call."""
+    """A session gives back whatever it holds beside `known` (ids); told before the call, and when it is `over`."""
 
     session: int
     known: tuple[str, ...] = ()
-
-
-class RecallEnd(Told, frozen=True, tag="recall.end"):
-    """The last recall of a session was answered: it gives nothing more back."""
-
-    session: int
+    over: bool = False
 
 
 class SettleInvoke(Told, frozen=True, tag="settle.invoke"):
@@ -365,7 +360,6 @@ Fact = (
     | Leased
     | LeaseLost
     | Recalled
-    | RecallEnd
     | SettleInvoke
     | SettleEnd
     | SweptSome

@@ -23,7 +23,6 @@ from noria.testing.events import (
     PushInvoke,
     Read,
     Recalled,
-    RecallEnd,
     Renewed,
     RunEnd,
     RunStart,
@@ -61,7 +60,6 @@ class Learner:
             Leased: self._leased,
             LeaseLost: self._lease_lost,
             Recalled: self._recalled,
-            RecallEnd: self._recall_end,
             SettleInvoke: self._settle_invoke,
             SettleEnd: self._settle_end,
             RunStart: self._run_start,
@@ -217,13 +215,13 @@ class Learner:
     def _recalled(self, event: Event, fact: Recalled) -> None:
         known = set(fact.known)
         session = self._known.session(fact.session)
+        if fact.over:
+            session.recalling.clear()
+            return
         session.recalls.append((event.mono, fact.known))
         session.recalling.append(fact.known)
         for job, grip in self._known.held(fact.session):
             grip.recalled = grip.recalled or job.id not in known
-
-    def _recall_end(self, event: Event, fact: RecallEnd) -> None:
-        self._known.session(fact.session).recalling.clear()
 
     def _settle_invoke(self, event: Event, fact: SettleInvoke) -> None:
         job = self._known.job(fact.id)

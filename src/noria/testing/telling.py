@@ -41,7 +41,6 @@ from noria.testing.events import (
     PushInvoke,
     Read,
     Recalled,
-    RecallEnd,
     SettleEnd,
     SettleInvoke,
     Sheet,
@@ -180,7 +179,7 @@ def recalled(session: SessionId, known: Collection[Fence]) -> Fact:
 
 def recall_ended(session: SessionId) -> Fact:
     """A recall was answered."""
-    return RecallEnd(session=session)
+    return Recalled(session=session, over=True)
 
 
 def settle_invoked(session: SessionId, end: Settlement) -> Fact:
