@@ -576,6 +576,21 @@ async def test_a_lease_that_takes_what_a_rate_allows_says_when_it_allows_more(st
     assert (len(batch.leases), batch.next_due) == (1, pytest.approx(4.0, abs=0.01))
 
 
+async def test_a_rate_that_is_made_faster_holds_from_then_on(store: Store) -> None:
+    """What the slow one has left behind is no debt of the fast one."""
+    await enqueue(store, 4, group=of(Rule(rate=Rate(1, 3_600.0))))
+    session = await worker(store)
+    assert len(await take(store, session)) == 1
+
+    await store.steer(FamilyRef("host"), Rule(rate=Rate(10, 1.0, burst=2)))
+    await swept(store)
+    stands = await line(store)
+    await store.advance(0.2)
+
+    assert stands.next_at == pytest.approx(store.clock.wall() - 0.2 + 0.1, abs=0.01)
+    assert len(await take(store, session)) == 2
+
+
 async def test_a_rated_group_is_forgotten_when_it_owes_nothing(store: Store) -> None:
     await one(store, group=of(Rule(rate=Rate(1, 4.0))))
     session = await worker(store)

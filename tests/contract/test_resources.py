@@ -197,6 +197,17 @@ async def test_a_lease_says_when_the_next_may_start(store: Store) -> None:
     assert len(await take(store, session)) == 1
 
 
+async def test_a_rate_that_is_made_faster_holds_from_then_on(store: Store) -> None:
+    await enqueue(store, 2, needs=(Need("task:send", rate=Rate(1, 3_600.0)),))
+    session = await worker(store)
+    assert len(await take(store, session)) == 1
+
+    await store.steer(ResourceRef("task:send"), Need("task:send", rate=Rate(10, 1.0)))
+    await store.advance(0.1)
+
+    assert len(await take(store, session)) == 1
+
+
 async def test_a_lease_that_takes_what_a_rate_allows_says_when_it_allows_more(store: Store) -> None:
     await enqueue(store, 2, needs=(Need("task:send", rate=Rate(1, 4.0)),))
     session = await worker(store)

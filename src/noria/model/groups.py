@@ -72,6 +72,10 @@ class Rate(Struct, frozen=True):
         """
         return self.burst - max(0, math.ceil((tat - now) / self.gap - _SLACK))
 
+    def owed(self, tat: float, now: int) -> float:
+        """`tat` as far as this rate can owe it: what a slower one has left behind holds up nobody."""
+        return min(tat, now + self.burst * self.gap)
+
     def take(self, tat: float, now: int, n: int = 1) -> float:
         """`tat` after so many have started."""
         return max(tat, float(now)) + n * self.gap

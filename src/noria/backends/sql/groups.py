@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from noria.backends.rules import read_need, read_rule
+from noria.backends.rules import read_rule
 from noria.backends.sql.rows import decode, encode
 from noria.backends.units import millis_or_none, seconds_or_none
-from noria.model.groups import Closed, GroupRef, Need, Rule
+from noria.model.groups import Closed, GroupRef, Rule
 from noria.model.job import NewJob
 from noria.model.limits import MAX_BATCH
 from noria.model.state import State
@@ -194,20 +194,6 @@ def declare(work: Transaction, rules: Mapping[str, Rule]) -> None:
         work.groups.rules.update(new)
 
 
-def supply(work: Transaction, needs: Mapping[str, Need]) -> None:
-    """Set resources where they are others."""
-    if not needs:
-        return
-    Line = tuple[str, str, float]
-    found = decode(work.row("resources_read", encode(sorted(needs)))[0], list[Line])
-    known = {name: read_need(name, need) for name, need, _ in found}
-    new = {name: need for name, need in needs.items() if known.get(name) != need}
-    if new:
-        work.run("resources_write", encode([(name, encode(need)) for name, need in new.items()]))
-        for queue in decode(work.row("bound_queues")[0], list[str]):
-            work.has_work(queue)
-
-
 def wake(work: Transaction, limit: int) -> int:
     """Have groups looked at in which time alone has changed something; says how many."""
     woken = decode(work.row("groups_woken", work.now, limit)[0], list[tuple[str, str, int, int]])
@@ -241,6 +227,8 @@ class _Group:
     def apply(self, deed: _Deed, now: int) -> None:
         """Note what was done."""
         stand = self.stand
+        if self.rule.rate is not None:
+            stand.tat = self.rule.rate.owed(stand.tat, now)
         stand.taken = max(0, stand.taken + deed.taken)
         stand.ready = max(0, stand.ready + deed.ready) if self.tracked else 0
         if deed.started and self.rule.rate is not None:

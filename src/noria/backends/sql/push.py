@@ -9,7 +9,7 @@ from itertools import accumulate, pairwise
 from typing import ClassVar, Final
 
 from noria.backends.contract import DocWrite
-from noria.backends.sql import board, groups, heirs
+from noria.backends.sql import board, groups, heirs, tokens
 from noria.backends.sql.admission import foresee
 from noria.backends.sql.call import Call, Sync
 from noria.backends.sql.drafts import DUE, LANE, QUEUE, STATE, TASK, Drafts, Row, families_of, needs_of
@@ -146,7 +146,7 @@ def _enter(work: Transaction, drafts: Drafts) -> None:
     """Note what stored jobs say of families and resources, and that some came in line."""
     bound = drafts.stored_bound() if drafts.bound else ()
     if bound:
-        groups.supply(work, needs_of(bound))
+        tokens.supply(work, needs_of(bound))
         groups.declare(work, families_of(bound))
     for job in bound:
         if job.group is not None:

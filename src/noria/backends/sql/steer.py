@@ -23,7 +23,7 @@ from noria.backends.contract import (
     Steering,
     Target,
 )
-from noria.backends.sql import grouped, groups
+from noria.backends.sql import grouped, groups, tokens
 from noria.backends.sql.bounds import columns_of
 from noria.backends.sql.call import Call
 from noria.backends.sql.rows import decode
@@ -53,7 +53,7 @@ class Steer(Call):
         if isinstance(target, FamilyRef) and isinstance(change, Rule):
             groups.declare(work, {target.family: change})
         elif isinstance(target, ResourceRef) and isinstance(change, Need) and change.name == target.name:
-            groups.supply(work, {target.name: change})
+            tokens.supply(work, {target.name: change})
         else:
             raise InvalidInput(f"{type(change).__name__} is nothing that can be done to {target!r:.200}")
         return Steered()

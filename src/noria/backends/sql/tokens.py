@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from noria.backends.rules import read_need
+from noria.backends.sql.groups import FOREVER
 from noria.backends.sql.rows import decode, encode
 from noria.model.groups import Need
 
@@ -102,6 +103,29 @@ def tokens_of(work: Transaction, gates: Iterable[str]) -> Tokens:
     used = used_of(work) if any(need.capacity is not None for _, need, _ in found) else Counter()
     supplies = {name: _Supply(need, tat, _left(need, tat, used[name], work.now)) for name, need, tat in found}
     return Tokens(work.now, supplies)
+
+
+def supply(work: Transaction, needs: Mapping[str, Need]) -> None:
+    """Set resources where they are others."""
+    if not needs:
+        return
+    Line = tuple[str, str, float]
+    found = decode(work.row("resources_read", encode(sorted(needs)))[0], list[Line])
+    known = {name: read_need(name, need) for name, need, _ in found}
+    new = {name: need for name, need in needs.items() if known.get(name) != need}
+    if new:
+        rows = [
+            (name, encode(need), _owed_at_most(need, work.now) if name in known else 0.0)
+            for name, need in new.items()
+        ]
+        work.run("resources_write", encode(rows))
+        for queue in decode(work.row("bound_queues")[0], list[str]):
+            work.has_work(queue)
+
+
+def _owed_at_most(need: Need, now: int) -> float:
+    """The greatest `tat` that a resource can have: a slower rate than this may have left more behind."""
+    return FOREVER if need.rate is None else need.rate.owed(FOREVER, now)
 
 
 def used_of(work: Transaction) -> Counter[str]:

@@ -15,7 +15,9 @@ local function declare(text)
     for name, need in pairs(told.resources) do
         local packed = redis.call('HGET', P .. 'resources', name)
         if not packed or packed:sub(9) ~= need then
-            redis.call('HSET', P .. 'resources', name, (packed and packed:sub(1, 8) or struct.pack('<d', 0)) .. need)
+            local tat, rate = packed and struct.unpack('<d', packed) or 0, cjson.decode(need).rate
+            if rate then tat = owed(rate, tat) end
+            redis.call('HSET', P .. 'resources', name, struct.pack('<d', tat) .. need)
             freed = true
         end
     end

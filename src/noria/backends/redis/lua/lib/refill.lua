@@ -1,6 +1,6 @@
 -- Places of groups are handed over, once at the end of each script, to those who come next in line; then what waits, counts
 -- and hints go out.
--- Gives: refill, tokens, wake_groups, stir_groups, first_wake, and `conclude`: last in a script.
+-- Gives: refill, tokens, owed, wake_groups, stir_groups, first_wake, and `conclude`: last in a script.
 -- model/groups.WINDOW; a test compares.
 local WINDOW = 8
 -- Jobs that get a place in one script, at most; the rest gets theirs with the next sweeps.
@@ -18,6 +18,11 @@ end
 -- How many may start now by a rate.
 local function tokens(rate, tat)
     return rate.burst - math.max(0, math.ceil((tat - now) / gap_of(rate) - 0.000001))
+end
+
+-- What a rate can owe: what a slower one has left behind holds up nobody.
+local function owed(rate, tat)
+    return math.min(tat, now + rate.burst * gap_of(rate))
 end
 
 -- When there will be so many tokens.
@@ -125,6 +130,7 @@ local function hand_over()
     -- See who may get a place in a group now; they are noted as heirs.
     local function look_at(group, rule, deed)
         local stand = stand_of(group)
+        if rule.rate then stand.tat = owed(rule.rate, stand.tat) end
         apply(group, stand, rule, deed)
         local taken, ready = redis.call('ZCARD', P .. 'placed:' .. group), nil
         if tracks(group, rule) then ready = redis.call('ZCOUNT', P .. 'placed:' .. group, '1', '1') end
