@@ -215,6 +215,29 @@ def test_in_the_example_of_tenants_a_small_one_does_not_wait_for_a_large_one(sho
     assert 1.5 < float(ratio) < 4.5
 
 
+def test_the_crawler_fetches_each_page_once_through_four_tunnels_and_holds_its_list_pages(
+    short_tmp: Path,
+) -> None:
+    run = subprocess.run(
+        [sys.executable, str(EXAMPLES / "crawler_queues" / "app.py")],
+        cwd=short_tmp,
+        env=environment(short_tmp),
+        capture_output=True,
+        text=True,
+        timeout=90,
+    )
+
+    assert run.returncode == 0, run.stderr
+    assert "40 list pages and 400 detail pages" in run.stdout
+    assert "0 pages were fetched twice" in run.stdout
+    [most] = re.findall(r"(\d+) requests at once", run.stdout)
+    assert 2 <= int(most) <= 4
+    [waited] = re.findall(r"(\d+) detail pages waited", run.stdout)
+    assert int(waited) < 30 + 4 * 12, "less than the mark, and what four list pages have brought meanwhile"
+    [details] = re.findall(r"(\d+) of the first 200", run.stdout)
+    assert 100 <= int(details) < 200, "detail pages have the larger share, and list pages go on"
+
+
 def test_the_tested_example_passes_its_tests(short_tmp: Path) -> None:
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "."],
