@@ -89,7 +89,7 @@ def test_a_role_that_does_not_exist_stops_the_front_at_its_start(noria: Commands
     done = noria.run("serve", "--expose", "jobs,console")
 
     assert done.returncode == 2
-    assert "one or more of jobs, manage, metrics, docs" in done.stderr
+    assert "one or more of jobs, answers, manage, metrics, docs" in done.stderr
 
 
 def test_many_jobs_are_changed_in_one_go(noria: Commands, front: Front) -> None:

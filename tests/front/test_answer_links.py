@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -404,3 +405,27 @@ async def test_the_same_answer_sent_twice_is_taken_for_one(short_tmp: Path) -> N
         pages = [await send(here, url, {"value": "120964"}) for _ in range(2)]
 
         assert [page.status_code for page in pages] == [200, 200]
+
+
+async def test_an_answer_that_takes_for_ever_to_compare_holds_up_no_other_request(short_tmp: Path) -> None:
+    """Whoever has the link is a stranger: the comparison runs, and ends, in a process of its own."""
+    async with place(short_tmp) as here:
+
+        @here.app.task(queue="slow")
+        async def wonder(ctx: Context) -> str:
+            return await ctx.ask("?", schema=Annotated[str, msgspec.Meta(pattern="^(a+)+$")])
+
+        await here.hire(queues=("slow",))
+        job = await wonder.enqueue()
+        async with here.patience():
+            while (question := await job.question()) is None:
+                await here.breathe()
+        url = (await here.ask("GET", f"/v1/questions/{question.id}")).json()["answer_url"]
+
+        slow = asyncio.ensure_future(here.ask("POST", url, {"action": "accept", "data": "a" * 40 + "!"}))
+        live = [(await here.ask("GET", "/livez")).status_code for _ in range(20) if not slow.done()]
+        refused = await slow
+
+    assert live == [200] * 20
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid_answer")
+    assert "too long" in refused.json()["detail"]

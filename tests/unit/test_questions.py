@@ -588,3 +588,23 @@ async def test_a_question_whose_job_has_ended_for_good_is_withdrawn_and_not_aske
         assert (await desk.app.questions.get(asked.id)).state == "withdrawn"
         with pytest.raises(WrongState):
             await desk.app.questions.answer(asked.id, "late")
+
+
+@pytest.mark.parametrize(("pattern", "text"), [("^(a+)+$", "a" * 40 + "!"), ("(x*)*y", "x" * 60)])
+async def test_a_pattern_that_takes_for_ever_holds_up_nobody_and_takes_no_answer(
+    desk: Desk, pattern: str, text: str
+) -> None:
+    """Who answers is a stranger, and `re` has no limit of its own."""
+
+    @desk.app.task(attempts=1)
+    async def task(ctx: Context) -> str:
+        return await ctx.ask("?", schema=Annotated[str, msgspec.Meta(pattern=pattern)])
+
+    async with noria.testing.run(desk.app) as t:
+        job = await task.enqueue()
+        await t.asked(job)
+
+        with pytest.raises(InvalidAnswer, match="takes too long"):
+            await job.answer(text)
+
+        assert (await job.status()).state == "asking"

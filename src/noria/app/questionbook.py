@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import msgspec
 
 from noria import ids
 from noria.backends.contract import Backend, Doc
-from noria.codecs.flat import flaws
+from noria.codecs.flat import flaws, is_slow
 from noria.errors import (
     AlreadyAnswered,
     Conflict,
@@ -33,6 +33,8 @@ _TRIES: Final = 20
 
 Check = Callable[[Question], None]
 """Looks at a question as it was read, before anything is told of it; raises to refuse."""
+Apart = Callable[..., Awaitable[None]]
+"""Runs a function with these arguments off the event loop, such as `asyncio.to_thread`."""
 
 
 def anything(question: Question) -> None:
@@ -45,11 +47,13 @@ class QuestionBook:
     Args:
         backend: open.
         wall: the time, in seconds since the epoch.
+        apart: runs what may take a second or two, such as to compare an answer with a pattern; None: here.
     """
 
-    def __init__(self, backend: Backend, wall: Callable[[], float]) -> None:
+    def __init__(self, backend: Backend, wall: Callable[[], float], apart: Apart | None = None) -> None:
         self._backend = backend
         self._wall = wall
+        self._apart = apart
 
     async def page(self, after: str | None = None, most: int = 100) -> tuple[list[Question], str | None]:
         """Open questions behind an id, the oldest first; and behind which id to go on, unless that is all."""
@@ -131,7 +135,10 @@ class QuestionBook:
                     return _without_secrets(question)
                 raise _over(question)
             await self._check_open(question)
-            _check_data(question, data)
+            if self._apart is not None and is_slow(question.schema):
+                await self._apart(_check_data, question, data)
+            else:
+                _check_data(question, data)
             answered = question.answered(action, data, by, self._wall())
             try:
                 await self._backend.write([questions.answering(doc, answered)])

@@ -18,6 +18,7 @@ import msgspec
 from msgspec import inspect
 
 from noria.codecs.models import is_model, model_schema
+from noria.codecs.patterns import matches
 from noria.errors import InvalidOption, shown
 from noria.model.limits import MAX_ANSWER
 
@@ -118,6 +119,11 @@ def _flat(field: Mapping[str, Any]) -> bool:
     return field.get("type") in _LEAVES and field.get("contentEncoding") is None
 
 
+def is_slow(schema: Mapping[str, Any]) -> bool:
+    """Whether it may take a while to see what is wrong with an answer: not to be done on an event loop."""
+    return '"pattern"' in msgspec.json.encode(schema).decode()
+
+
 def flaws(schema: Mapping[str, Any], data: Any) -> list[Flaw]:
     """What is wrong with an answer; nothing if it fits."""
     if schema.get("type") != "object":
@@ -178,14 +184,23 @@ def _wrong_text(field: Mapping[str, Any], value: str) -> Iterator[str]:
         yield f"must have at least {field['minLength']} characters"
     if len(value) > field.get("maxLength", len(value)):
         yield f"must have at most {field['maxLength']} characters"
-    elif "pattern" in field and not re.search(field["pattern"], value):
-        yield "has not the form that is asked for"
+    elif "pattern" in field:
+        yield from _wrong_form(field["pattern"], value)
     shape = _FORMATS.get(field.get("format", ""))
     if shape is not None:
         try:
             msgspec.convert(value, shape)
         except (msgspec.ValidationError, ArithmeticError):
             yield f"is no valid {field['format']}"
+
+
+def _wrong_form(pattern: str, value: str) -> Iterator[str]:
+    ours = pattern in _ZONES.values()
+    found = bool(re.search(pattern, value)) if ours else matches(pattern, value)
+    if found is None:
+        yield "takes too long to compare with the form that is asked for"
+    elif not found:
+        yield "has not the form that is asked for"
 
 
 def _wrong_number(field: Mapping[str, Any], value: float) -> Iterator[str]:

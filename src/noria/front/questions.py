@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, Final
 
 import msgspec
@@ -103,7 +104,7 @@ async def _view(ask: Ask, question: Question) -> dict[str, Any]:
 
 def book_of(ask: Ask) -> QuestionBook:
     """The questions of the store."""
-    return QuestionBook(ask.desk.backend, ask.desk.clock.wall)
+    return QuestionBook(ask.desk.backend, ask.desk.clock.wall, apart=asyncio.to_thread)
 
 
 def _is_seen(ask: Ask, question: Question) -> bool:
