@@ -14,6 +14,7 @@ from noria import (
     InvalidOption,
     JobCancelled,
     Noria,
+    Unique,
     Workflow,
     chain,
     gather,
@@ -253,6 +254,92 @@ def test_a_task_that_needs_more_is_no_step(shop: Shop) -> None:
     for task, why in ((needy, "'other' has no default"), (bare, "takes no argument")):
         with pytest.raises(InvalidOption, match=why):
             chain(shop.get.job(1), task)
+
+
+@pytest.mark.parametrize("together", ["chain", "gather"])
+@pytest.mark.parametrize("key", ["n", lambda n=1, extra=0: extra], ids=["path", "function"])
+def test_a_group_that_depends_on_a_value_that_comes_later_is_refused_at_once(
+    shop: Shop, key: Any, together: str
+) -> None:
+    shop.app.group("tenant", limit=1)
+
+    @shop.app.task(group=("tenant", key))
+    async def grouped(n: int = 1, extra: int = 0) -> int:
+        return n
+
+    with pytest.raises(
+        InvalidOption, match=r"the group of a job .* 'n' is the value of the job before"
+    ) as caught:
+        follow(shop, together, grouped)
+    assert caught.value.field == "group"
+    known = follow(shop, together, grouped.options(group=("tenant", "a"))).last.new
+    free = follow(shop, together, grouped.options(group=None)).last.new
+    assert known.group is not None
+    assert (known.group.ref.key, free.group) == ("a", None)
+
+
+@pytest.mark.parametrize("together", ["chain", "gather"])
+@pytest.mark.parametrize(
+    "unique",
+    [
+        Unique(by="n"),
+        Unique(by=("extra", "n"), within=60),
+        Unique("k", on_conflict="keep_last"),
+        Unique("k", on_conflict="merge", argument="n"),
+    ],
+    ids=["by", "by_several", "keep_last", "merge"],
+)
+@pytest.mark.parametrize("said_by", ["task", "job"])
+def test_a_unique_key_that_needs_a_value_that_comes_later_is_refused_at_once(
+    shop: Shop, unique: Unique, together: str, said_by: str
+) -> None:
+    chosen = shop.double.options(unique=unique)
+    if said_by == "task":
+
+        @shop.app.task(unique=unique)
+        async def once(n: int, extra: int = 0) -> int:
+            return n
+
+        chosen = once
+
+    with pytest.raises(
+        InvalidOption, match=r"the unique key of task .* 'n' is the value of the job before"
+    ) as caught:
+        follow(shop, together, chosen)
+    assert caught.value.field == "unique"
+    assert follow(shop, together, shop.double.options(unique="k")).last.new.unique == "k"
+    replacing = shop.double.options(unique=Unique("k", on_conflict="replace"))
+    assert follow(shop, together, replacing).last.new.unique == "k"
+
+
+@pytest.mark.parametrize("together", ["chain", "gather"])
+def test_a_step_has_the_group_of_an_argument_that_keeps_its_default(shop: Shop, together: str) -> None:
+    shop.app.group("tenant", limit=1)
+
+    @shop.app.task(group=("tenant", "extra"))
+    async def grouped(n: int = 1, extra: int = 7) -> int:
+        return n
+
+    new = follow(shop, together, grouped).last.new
+
+    assert new.group is not None
+    assert new.group.ref.key == "7"
+
+
+def test_a_step_whose_arguments_are_there_has_the_group_and_key_that_they_say(shop: Shop) -> None:
+    shop.app.group("tenant", limit=1)
+
+    @shop.app.task(group=("tenant", "name"), unique=Unique(by="name"))
+    async def tell(name: str) -> None: ...
+
+    new = chain(shop.get.job(1), tell.job("a")).last.new
+
+    assert new.group is not None
+    assert (new.group.ref.key, new.unique) == ("a", "a")
+
+
+def follow(shop: Shop, together: str, step: Any) -> Workflow[Any]:
+    return chain(shop.get.job(1), step) if together == "chain" else gather([shop.get.job(1)], then=step)
 
 
 def test_values_that_are_erased_at_once_cannot_be_handed_on(shop: Shop) -> None:

@@ -54,10 +54,10 @@ class Plan:
         fixed: fields of `NewJob` that are the same for each of them.
         until: `expires` and `deadline`, if they are counted from the time at which a job is made.
         group: the group of each, or None for none; left out, their arguments say it.
-        unique: how each of them is unique, if its key is made of its arguments.
+        unique: how each of them is unique, if more is said of that than a key.
     """
 
-    __slots__ = ("_fixed", "_id", "_unique", "_until", "group")
+    __slots__ = ("_fixed", "_id", "_until", "group", "unique")
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Plan:
         self._fixed = fixed
         self._until = until
         self._id = id
-        self._unique = unique
+        self.unique = unique
 
     @classmethod
     def of(cls, task: Defaults, options: Mapping[str, Any]) -> Plan:
@@ -100,7 +100,7 @@ class Plan:
             given["unique"] = unique
         fixed = {**_defaults(task), **given, "extras": Extras(**extras) if extras else NO_EXTRAS}
         plain = {name: value for name, value in fixed.items() if value != _USUAL[name]}
-        return cls(plain, until, id, unique if isinstance(unique, Unique) and unique.by else None, group)
+        return cls(plain, until, id, unique if isinstance(unique, Unique) else None, group)
 
     def job(self, body: bytes, ids: IdSource, clock: Clock) -> NewJob:
         """A job with these arguments; a new one each time, unless the options name an id.
@@ -110,8 +110,8 @@ class Plan:
                 argument that is not given.
         """
         job = NewJob(id=self._id or ids.next(), body=body, **self._fixed)
-        if self._unique is not None:
-            job = replace(job, unique=self._unique.key_of(body))
+        if self.unique is not None and self.unique.by:
+            job = replace(job, unique=self.unique.key_of(body))
         if self._until:
             now = clock.wall()
             job = replace(job, **{name: now + ahead for name, ahead in self._until.items()})

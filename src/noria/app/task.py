@@ -17,8 +17,8 @@ from noria.app.options import JobOptions
 from noria.app.plan import Plan
 from noria.app.providers import Need
 from noria.app.signature import Signature
-from noria.app.ties import NO_TIES, Families, Ties, grouped, key_by, tied
-from noria.app.uniqueness import check_arguments
+from noria.app.ties import NO_TIES, Families, Ties, check_group_known, grouped, key_by, tied
+from noria.app.uniqueness import check_arguments, check_key_known
 from noria.clock import Clock
 from noria.errors import NotRunning
 from noria.ids import Entropy, IdSource
@@ -128,11 +128,16 @@ class Enqueuer(Generic[P, R]):
             many: it gets a list of them, in order; else the value of the only one.
 
         Raises:
-            InvalidOption: the task takes no argument for that, or needs others besides.
+            InvalidOption: the task takes no argument for that, or needs others besides; or its group or unique key is
+                made of arguments, which are not known yet.
         """
         home, defined = self._home(), self._seat.defined
-        new = self._planned().job(b"{}", home.ids, home.clock)
-        extras = replace(new.extras, after=after, feed=defined.binding.first_alone(), feed_list=many)
+        feed, plan = defined.binding.first_alone(), self._planned()
+        if plan.group is UNSET:
+            check_group_known(defined.definition, feed)
+        check_key_known(defined.definition.name, plan.unique, feed)
+        new = plan.job(b"{}", home.ids, home.clock)
+        extras = replace(new.extras, after=after, feed=feed, feed_list=many)
         return self._sealed(replace(new, extras=extras), home, (), {})
 
     def _draft(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Draft[R]:

@@ -302,6 +302,25 @@ def grouped(new: NewJob, ties: Ties, family: str, key: str | None, rule: Rule | 
     return replace(new, group=group, needs=ties.needs)
 
 
+def check_group_known(task: Bound, feed: str) -> None:
+    """See that the group of a job can be told without an argument that comes only when it starts.
+
+    Args:
+        feed: the argument that it is given then.
+
+    Raises:
+        InvalidOption: its task finds it there, or by a function, which would be given the argument.
+    """
+    family, key = task.group or ("", "")
+    if family and (not isinstance(key, str) or key.partition(".")[0] == feed):
+        where = f"at {key!r} in its arguments" if isinstance(key, str) else "by a function of its arguments"
+        raise InvalidOption(
+            f"task {task.name!r} finds the group of a job {where}, and {feed!r} is the value of the job before it, "
+            f"which is not known before it starts: say options(group=({family!r}, key)), or group=None",
+            field="group",
+        )
+
+
 def key_by(
     function: KeyOf, new: NewJob, family: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> str | None:

@@ -35,6 +35,27 @@ def check_arguments(task: str, unique: Any, fields: Collection[str]) -> Unique |
     return unique
 
 
+def check_key_known(task: str, unique: Unique | None, feed: str) -> None:
+    """See that a unique job asks for nothing for which its arguments are needed, which come only when it starts.
+
+    Args:
+        unique: how it is unique; feed: the argument that it is given then.
+
+    Raises:
+        InvalidOption: its key is made of them, or they are to go to the job that has its key.
+    """
+    if unique is None or not (unique.by or unique.on_conflict in ("keep_last", "merge")):
+        return
+    what = (
+        f"is made of {', '.join(unique.paths)}" if unique.by else "gives its arguments to the job that has it"
+    )
+    raise InvalidOption(
+        f"the unique key of task {task!r} {what}, and {feed!r} is the value of the job before it, which is not known "
+        "before it starts: say options(unique=...) with a key that is known, or unique=None",
+        field="unique",
+    )
+
+
 def duplicate(job: NewJob, holder: Id) -> DuplicateJob:
     """The error for a job whose unique key another one has."""
     text = ids.to_text(holder)

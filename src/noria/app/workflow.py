@@ -65,8 +65,8 @@ def chain(first: First, *steps: Step) -> Workflow[Any]:
 
     Raises:
         InvalidInput: something is neither.
-        InvalidOption: a task takes no first argument, or needs others besides; or the value of the job before it is
-            erased at once (`keep=0`).
+        InvalidOption: a task takes no first argument, or needs others besides; or its group or unique key is made of
+            arguments, which come only when it starts; or the value of the job before it is erased at once (`keep=0`).
     """
     drafts = list(_opened(first))
     for step in steps:
