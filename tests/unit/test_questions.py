@@ -608,3 +608,22 @@ async def test_a_pattern_that_takes_for_ever_holds_up_nobody_and_takes_no_answer
             await job.answer(text)
 
         assert (await job.status()).state == "asking"
+
+
+async def test_jobs_that_have_crashed_with_their_worker_ask_side_by_side(desk: Desk) -> None:
+    """Jobs that are suspected of crashing their process run one at a time; one that asks only waits."""
+    ask = asks(desk.app, timeout=3_600)
+
+    async with noria.testing.run(desk.app) as t:
+        jobs = [await ask.enqueue() for _ in range(3)]
+        for _ in range(2):
+            for job in jobs:
+                await t.asked(job)
+            await t.kill()
+
+        questions = [await t.asked(job) for job in jobs]
+        for job, question in zip(jobs, questions, strict=True):
+            await desk.app.questions.answer(question.id, "yes")
+
+        assert [await job for job in jobs] == ["yes"] * 3
+        assert {(await job.status()).crashes for job in jobs} == {2}

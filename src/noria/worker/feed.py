@@ -173,7 +173,7 @@ class Feed:
     def may_invite(self) -> bool:
         """One suspect at a time, held ready or running, or the next crash had two authors."""
         ready = any(ready.suspects for ready in self._ready.values())
-        return not (self._inviting or ready or self._runner.suspects)
+        return not (self._inviting or ready or self._runner.slots.suspects)
 
     @contextmanager
     def inviting(self, suspect: bool) -> Iterator[None]:

@@ -16,10 +16,14 @@ class Slots:
     Args:
         sizes: how many there are of each kind.
         freed: called when one has become free.
+
+    Attributes:
+        suspects: how many runs in slots are of jobs that have crashed their process; one that waits crashes nothing.
     """
 
     def __init__(self, sizes: Mapping[Executor, int], freed: Callable[[], None]) -> None:
         self.free = dict(sizes)
+        self.suspects = 0
         self._numbers = list(range(sum(sizes.values())))
         self._freed = freed
         self._back: deque[asyncio.Future[None]] = deque()
@@ -27,12 +31,14 @@ class Slots:
     def take(self, run: Run, kind: Executor) -> None:
         """Give a run a slot; the caller has seen that one is free."""
         self.free[kind] -= 1
+        self.suspects += run.lease.tally.suspect
         run.slot = self._numbers.pop()
 
     def give_back(self, run: Run, kind: Executor) -> None:
         """The run needs its slot no more; one that is away has none."""
         if not run.away:
             self._numbers.append(run.slot)
+            self.suspects -= run.lease.tally.suspect
             self._release(kind)
 
     def leave(self, run: Run) -> None:
@@ -49,6 +55,7 @@ class Slots:
         else:
             await self._turn()
         run.slot = self._numbers.pop()
+        self.suspects += run.lease.tally.suspect
         run.away = False
 
     async def _turn(self) -> None:

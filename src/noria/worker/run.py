@@ -93,7 +93,6 @@ class Runner:
         self.held: dict[Id, Run] = {}
         self.launched = Launched()
         self.strays: dict[Run, float] = {}
-        self.suspects = 0
         self.finished: dict[Executor, int] = dict.fromkeys(slots, 0)
         self.state: Any = None
         self.closed = False
@@ -141,7 +140,7 @@ class Runner:
         except BaseException as error:  # noqa: BLE001 - a class of the user's may raise anything in decoding
             self._record(run, after_raised(refused(error), run.lease, task, self._chance))
             return
-        self._occupy(run, task)
+        self.slots.take(run, task.executor)
         self._begin(run, limit)
         if task.takes_context:
             run.context = Context(run.lease, self.state, self._clock.wall, self._scribe)
@@ -157,16 +156,12 @@ class Runner:
     def _start_apart(self, run: Run, task: TaskDef) -> None:
         """In a process, which decodes the arguments itself; it may have to be started first."""
         assert self._processes is not None
-        self._occupy(run, task)
+        self.slots.take(run, task.executor)
         run.seat = self._processes.submit(
             run.lease,
             lambda: self._begin(run, self.time.of(run, task)),
             lambda told: self._finish_apart(run, told),
         )
-
-    def _occupy(self, run: Run, task: TaskDef) -> None:
-        self.slots.take(run, task.executor)
-        self.suspects += run.lease.tally.suspect
 
     def _begin(self, run: Run, limit: float | None) -> None:
         """The handler is about to take its first step: its time runs, and its start counts."""
@@ -239,7 +234,6 @@ class Runner:
         task = run.task
         assert task is not None
         self.slots.give_back(run, task.executor)
-        self.suspects -= run.lease.tally.suspect
         self.finished[task.executor] += 1
         self.time.end(run)
         if run.doom is None and run.ended > run.due:
