@@ -228,4 +228,4 @@ async def test_a_job_of_a_queue_that_is_held_says_so() -> None:
     told = {"queue": "lists", "held_by": "details", "waiting": 3, "high_water": 2}
     assert reasons["queue_held"].fields == told
     assert "behind" not in reasons
-    assert reasons["queue_held"].text == "queue 'lists' is held: 3 jobs wait in 'details', and 2 hold it"
+    assert reasons["queue_held"].text == "queue 'lists' is held: 3 jobs wait in 'details', and the mark is 2"

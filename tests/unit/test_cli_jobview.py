@@ -243,7 +243,7 @@ def test_a_queue_that_is_held_is_told_to_people(capsys: pytest.CaptureFixture[st
     queues.show(Output(Flags()), Counts(found, []), 0.0)
 
     told = capsys.readouterr().out
-    assert "queue 'lists' is held: 1,234 jobs wait in 'details', and 2 hold it" in told
+    assert "queue 'lists' is held: 1,234 jobs wait in 'details', and the mark is 2" in told
     assert "queue 'lists': held while 2 wait in 'details'" in told
 
 

@@ -128,7 +128,7 @@ def holder_of(queue: str, queues: Mapping[str, QueueCounts]) -> Holder | None:
 def held_in_words(queue: str, holder: Holder) -> str:
     """Why nothing of a queue begins."""
     waits = f"{count(holder.waiting, 'job')} {'waits' if holder.waiting == 1 else 'wait'}"
-    return f"queue {queue!r} is held: {waits} in {holder.queue!r}, and {holder.most:,} hold it"
+    return f"queue {queue!r} is held: {waits} in {holder.queue!r}, and the mark is {holder.most:,}"
 
 
 def pause_in_words(queue: str, pause: Paused, now: float) -> str:

@@ -167,7 +167,7 @@ class RemoteProducer:
         while id not in self._ended:
             left = end - self._clock.monotonic()
             if left <= 0:
-                raise WaitTimeout(f"job {id} had not ended after {seconds:g} s; it goes on")
+                raise WaitTimeout(f"job {id} had not ended after {seconds:.3g} s; it goes on")
             before = self._clock.monotonic()
             await self._look(id, min(left, _TURN), left)
             if id not in self._ended and self._clock.monotonic() - before < _PAUSE:

@@ -65,7 +65,7 @@ async def follow(
         if not scope.expired():
             raise
         _print_id(out, id)
-        raise WaitTimeout(f"job {id} had not ended after {seconds:g} s; it goes on") from None
+        raise WaitTimeout(f"job {id} had not ended after {seconds:.3g} s; it goes on") from None
     await _end(out, producer, id, clock.monotonic() - began + patience)
 
 

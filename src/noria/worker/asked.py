@@ -64,7 +64,9 @@ def question(
         raise InvalidOption(f"a question is a text of 1 to {MAX_QUESTION:,} characters", field="message")
     number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
     if not number or not 0 < timeout <= _LONGEST:
-        raise InvalidOption(f"timeout must be more than 0 seconds, not {shown(timeout)}", field="timeout")
+        raise InvalidOption(
+            f"timeout must be more than 0 seconds and at most a year, not {shown(timeout)}", field="timeout"
+        )
     if name:
         check_text("name", name, 128)
     ready = UNSET if default is UNSET else _plain(default, wanted)
