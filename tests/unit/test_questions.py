@@ -453,7 +453,6 @@ class Nested(msgspec.Struct):
         {"on_expiry": "default"},
         {"on_expiry": "shrug"},
         {"schema": int, "default": "x"},
-        {"schema": Annotated[str, msgspec.Meta(pattern="(")]},
         {"name": "\n"},
     ],
     ids=lambda options: "-".join(options),

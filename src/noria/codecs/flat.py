@@ -54,7 +54,7 @@ def schema_of(shape: Any) -> dict[str, Any]:
     """
     try:
         whole = model_schema(shape) if is_model(shape) else msgspec.json.schema(shape)
-    except (TypeError, re.error) as error:
+    except TypeError as error:
         raise InvalidOption(f"schema={shown(shape)} is no type of answers: {error}", field="schema") from None
     schema: dict[str, Any] = _inlined(whole, whole.get("$defs", {}))
     schema.pop("$defs", None)
