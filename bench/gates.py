@@ -93,6 +93,18 @@ DEMANDS: Final = (
     _beside_huey("round trip p50", "trip.p50", 0.25),
     _gate(f"bulk enqueue {_LONG_QUEUE}", "backlog.empty_enqueue", ("backlog.enqueue", "noria"), 1.5),
     _gate(f"drain {_LONG_QUEUE}", "backlog.empty_drain", ("backlog.drain", "noria"), 1.5),
+    _gate(
+        "bulk enqueue, 1,000,000 jobs in 100,000 groups: how much slower than without",
+        "groups.free_enqueue",
+        ("groups.enqueue", "noria"),
+        2,
+    ),
+    _gate(
+        "drain, 1,000,000 jobs in 100,000 groups: how much slower than without",
+        "groups.free_drain",
+        ("groups.drain", "noria"),
+        2,
+    ),
     Demand(
         "goal",
         "two worker processes, against one",

@@ -16,6 +16,9 @@ from noria import Noria
 KEEP: Final = 0 if os.environ.get("BENCH_RESULTS") == "0" else None
 """Seconds for which records of succeeded jobs are kept: none at all where results are off."""
 
+GROUPS: Final = 100_000
+"""So that ten of a million jobs are of the same group."""
+
 tally = Tally(Path(os.environ["BENCH_TALLY"]) if "BENCH_TALLY" in os.environ else None)
 
 
@@ -38,11 +41,19 @@ def make_app() -> Noria:
 
 
 app = make_app()
+app.group("key", limit=1)
 
 
 @app.task(keep=KEEP)
 async def echo(n: int) -> int:
     """Do nothing, and return what was given."""
+    tally.mark()
+    return n
+
+
+@app.task(group=("key", lambda n: n % GROUPS))
+async def bound(n: int) -> int:
+    """The same in a group of which one runs at once."""
     tally.mark()
     return n
 

@@ -10,6 +10,7 @@ from bench.subjects.cap import AtCap
 from bench.subjects.drain import BesideBusyLoop, BesideThread, Drain
 from bench.subjects.enqueue import Bulk, Callers, Singles
 from bench.subjects.front import Front
+from bench.subjects.groups import Groups
 from bench.subjects.idle import Idle
 from bench.subjects.memory import Delayed
 from bench.subjects.naps import Naps
@@ -30,6 +31,7 @@ SUBJECTS: Final[tuple[Subject, ...]] = (
     BesideThread(),
     AtCap(),
     Backlog(),
+    Groups(),
     Front(),
     Imports(),
     Start(),

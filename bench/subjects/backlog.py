@@ -34,7 +34,7 @@ class Backlog:
     def measure(self, side: Side, arena: Arena) -> Sequence[Reading]:
         """Add n jobs at the end of a queue, then take the first n off it; for an empty queue, and the long one."""
         n, backlog = arena.scale.jobs, arena.scale.backlog
-        long = filled(side, arena, backlog)
+        long = filled(side, arena, self.name, backlog)
         empty_enqueue, empty_drain = rates(side, arena, arena.store(), n)
         enqueue, drain = rates(side, arena, long, n)
         return [
@@ -45,15 +45,15 @@ class Backlog:
         ]
 
 
-def rates(side: Side, arena: Arena, store: Store, n: int) -> tuple[float, float]:
+def rates(side: Side, arena: Arena, store: Store, n: int, task: str = "echo") -> tuple[float, float]:
     """Jobs a second that are enqueued in bulk on a store as it is, and that a worker then runs, n of each.
 
     Raises:
         BenchError: afterwards the store does not hold what it should.
     """
     before = side.counts(store)
-    seconds = side.enqueue(store, n)
-    path, tally = arena.tally(f"tally-{sum(before.values())}")
+    seconds = side.enqueue(store, n, task=task)
+    path, tally = arena.tally(f"tally-{task}-{sum(before.values())}")
     with side.working(store, path):
         tally.wait_for(n, PATIENCE, "drain off a queue")
         # More jobs may end while we look; the rate is over all that have.
@@ -70,12 +70,13 @@ def _check(before: dict[str, int], after: dict[str, int], ran: int, added: int) 
         raise BenchError(f"{ran} jobs ran, {ended} were recorded, {left} are left of {expected}")
 
 
-def filled(side: Side, arena: Arena, backlog: int) -> Store:
-    folder: Path = arena.lasting / "backlog"
+def filled(side: Side, arena: Arena, name: str, backlog: int, task: str = "echo") -> Store:
+    """A store in which so many jobs wait already; it is filled once."""
+    folder: Path = arena.lasting / name
     store = Store(folder, arena.runtime)
     if not (folder / "full").exists():
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        side.enqueue(store, backlog)
+        side.enqueue(store, backlog, task=task)
         (folder / "full").touch()
     return store

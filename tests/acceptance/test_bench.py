@@ -44,9 +44,10 @@ def run(folder: Path, *parts: str) -> dict[str, Any]:
     [
         (("enqueue", "callers", "bulk"), {"enqueue.single", "enqueue.callers", "enqueue.bulk"}),
         (("drain", "cap", "backlog"), {"drain.rate", "cap.rate", "backlog.drain", "backlog.enqueue"}),
+        (("groups",), {"groups.enqueue", "groups.drain", "groups.free_drain"}),
         (("trip", "start", "import"), {"trip.p50", "trip.p99", "start.seconds", "import.ms"}),
     ],
-    ids=["enqueue", "drain", "trip"],
+    ids=["enqueue", "drain", "groups", "trip"],
 )
 def test_a_quick_run_measures_its_parts_and_keeps_the_results(
     tmp_path: Path, parts: tuple[str, ...], metrics: set[str]
