@@ -86,6 +86,16 @@ async def test_an_argument_that_is_left_out_has_the_group_of_its_default() -> No
         assert (await job.status()).group == ("host", "a.example")
 
 
+async def test_a_path_that_begins_with_no_argument_is_refused_when_a_worker_is_made() -> None:
+    app = application()
+
+    @app.task(group=("host", "nope.host"))
+    async def fetch(where: str) -> None: ...
+
+    with pytest.raises(ConfigError, match=r"task 'fetch'.*no argument 'nope'"):
+        app.sheets()
+
+
 async def test_a_function_of_groups_that_raises_is_told_with_its_task() -> None:
     app = application()
 
@@ -186,7 +196,7 @@ def test_the_key_is_found_in_the_arguments(key: Any, args: tuple[Any, ...], foun
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("url.host", "no url"), ("url.name", {}), ("other", "x"), ("url", ""), ("url", [1]), ("url", "x" * 600)],
+    [("url.host", "no url"), ("url.name", {}), ("url", ""), ("url", [1]), ("url", "x" * 600)],
 )
 def test_a_job_without_its_key_is_refused(key: str, value: Any) -> None:
     app = application()

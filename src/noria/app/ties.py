@@ -178,7 +178,7 @@ class Families:
         """What ties the jobs of a task to others.
 
         Raises:
-            ConfigError: its family or a resource is not declared.
+            ConfigError: its family or a resource is not declared, or its path begins with no argument of it.
         """
         found = self._ties.get(task.name)
         if found is None:
@@ -234,9 +234,12 @@ class Families:
 
 
 def _left_out(task: Bound, path: str) -> Any:
-    """The default of the argument with which a path begins, as JSON has it."""
-    parameter = inspect.signature(task.handler).parameters.get(path.partition(".")[0])
-    if parameter is None or parameter.default is inspect.Parameter.empty:
+    """The default of the argument with which a path begins, as JSON has it; there must be such an argument."""
+    name = path.partition(".")[0]
+    parameter = inspect.signature(task.handler).parameters.get(name)
+    if parameter is None:
+        raise ConfigError(f"task {task.name!r}: its group is at {path!r}, and it has no argument {name!r}")
+    if parameter.default is inspect.Parameter.empty:
         return UNSET
     try:
         return msgspec.to_builtins(parameter.default)
@@ -358,7 +361,7 @@ def _follow(new: NewJob, by: GroupBy) -> Any:
             value = _host(new, value, path)
         elif isinstance(value, dict) and step in value:
             value = value[step]
-        elif isinstance(value, list) and step.isdigit() and int(step) < len(value):
+        elif isinstance(value, list) and step.isascii() and step.isdecimal() and int(step) < len(value):
             value = value[int(step)]
         else:
             raise InvalidArguments(
