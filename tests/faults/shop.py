@@ -252,6 +252,7 @@ def _on_first_start(app: Noria, diary: Diary) -> None:
         """Stays in C without releasing the interpreter lock until the gate opens, when it is started first."""
         with diary.run(ctx):
             if ctx.starts == 1:
+                await asyncio.sleep(0.2)  # the leases that are under way want the store, and then rest
                 path = shlex.quote(str(diary.folder / gate))
                 ctypes.PyDLL(None).system(
                     f"for _ in $(seq 600); do [ -e {path} ] && exit; sleep 0.1; done".encode()

@@ -53,15 +53,16 @@ async def test_a_call_that_is_cut_off_at_any_byte_is_told_truly_and_done_once(
 
 
 async def measured(site: Site, backend: Backend, kind: str, way: Way) -> int:
-    """How many bytes such a call takes, on a connection that has seen one before."""
-    for _ in range(2):
+    """How many bytes such a call takes, on a connection that has seen one before; others may send some beside it."""
+    lengths = []
+    for _ in range(4):
         act: Act = ACTS[kind]()
         await act.arrange(site.sure)
         before = site.proxy.passed[way]
         act.check(await act.call(backend))
-        length = site.proxy.passed[way] - before
+        lengths.append(site.proxy.passed[way] - before)
         await act.final(site.sure)
-    return length
+    return min(lengths[1:])
 
 
 def places(length: int, rng: random.Random) -> list[int]:
