@@ -18,6 +18,11 @@ def seconds_or_none(stored: int | None) -> float | None:
     return None if stored is None else stored / 1000
 
 
+def seconds_until(now: int, *stored: int | None) -> float | None:
+    """Seconds until the earliest of some stored times, 0 if it is past; None if all are missing."""
+    return seconds_or_none(min((max(0, at - now) for at in stored if at is not None), default=None))
+
+
 def earlier(one: int | None, other: int | None) -> int | None:
     """The earlier of two times of which any may be missing."""
     if one is None:

@@ -20,7 +20,7 @@ from noria.backends.sql.passage import expire, promote
 from noria.backends.sql.rows import Held, decode, encode
 from noria.backends.sql.settings import LEASE_BYTES
 from noria.backends.sql.transaction import Transaction
-from noria.backends.units import seconds_or_none
+from noria.backends.units import earlier, seconds_until
 from noria.model.job import Lane
 from noria.model.limits import MAX_BATCH
 from noria.model.state import State
@@ -132,8 +132,8 @@ class _Look:
         self, now: int, choice: Choice | None = None, next_wake: int | None = None
     ) -> float | None:
         """Seconds until time moves something; of bound jobs it depends on what was chosen, and on what that changed."""
-        times = (self.next_due, None if choice is None else choice.tokens.next_at(), next_wake)
-        return seconds_or_none(min((max(0, at - now) for at in times if at is not None), default=None))
+        next_token = None if choice is None else choice.tokens.next_at()
+        return seconds_until(now, self.next_due, next_token, next_wake)
 
 
 def _look_from_marks(work: postgres.Transaction, call: Take, sizes: Sequence[int]) -> _Look | None:
@@ -160,8 +160,7 @@ def _look(work: postgres.Transaction, call: Take, sizes: Sequence[int], *, ahead
     alive, moving, next_due, next_wake, bound, apart, paused, bounds, found, contended = work.row(
         "lease_look", wants, call.session, work.now
     )
-    if next_wake is not None:
-        next_due = next_wake if next_due is None else min(next_due, next_wake)
+    next_due = earlier(next_due, next_wake)
     work.know_bounds(bounds)
     held_up = decode(paused, set[str]) | work.held({want.queue for want in call.wants})
     lines = decode(found, list[Line])

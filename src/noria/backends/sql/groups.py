@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from noria.backends.rules import read_rule
 from noria.backends.sql.rows import decode, encode
-from noria.backends.units import millis_or_none, seconds_or_none
+from noria.backends.units import earlier, millis_or_none, seconds_or_none
 from noria.model.groups import Closed, GroupRef, Rule
 from noria.model.job import NewJob
 from noria.model.limits import MAX_BATCH
@@ -354,8 +354,7 @@ def _write(work: Transaction, groups: Sequence[_Group]) -> None:
     for group in groups:
         group.settle(work.now)
         stand = group.stand
-        if stand.wake is not None:
-            work.groups.next_wake = min(stand.wake, work.groups.next_wake or stand.wake)
+        work.groups.next_wake = earlier(work.groups.next_wake, stand.wake)
         if group.idle(work.now):
             if group.row is not None:
                 gone.append(group.key)

@@ -12,7 +12,7 @@ from noria.backends.sql.prune import prune, prune_over
 from noria.backends.sql.rows import decode
 from noria.backends.sql.sessions import give_back
 from noria.backends.sql.transaction import Transaction
-from noria.backends.units import millis, seconds_or_none
+from noria.backends.units import millis, seconds_until
 from noria.ids import SessionId
 from noria.model.limits import MAX_BATCH
 
@@ -86,7 +86,7 @@ class _Look:
         return any(parts) or self.over > 0
 
     def seconds_to_due(self, now: int) -> float | None:
-        return seconds_or_none(None if self.next_due is None else max(0, self.next_due - now))
+        return seconds_until(now, self.next_due)
 
 
 def _look(work: Transaction) -> _Look:

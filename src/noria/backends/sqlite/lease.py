@@ -19,7 +19,7 @@ from noria.backends.sql.rows import Held, decode, encode
 from noria.backends.sql.settings import LEASE_BYTES
 from noria.backends.sql.tokens import tokens_of
 from noria.backends.sql.transaction import Transaction
-from noria.backends.units import seconds_or_none
+from noria.backends.units import earlier, seconds_until
 from noria.ids import SessionId
 from noria.model.limits import MAX_BATCH
 from noria.model.state import State
@@ -89,8 +89,8 @@ class _Look:
         self, now: int, choice: Choice | None = None, next_wake: int | None = None
     ) -> float | None:
         """Seconds until time moves something; of bound jobs it depends on what was chosen, and on what that changed."""
-        times = (self.next_due, None if choice is None else choice.tokens.next_at(), next_wake)
-        return seconds_or_none(min((max(0, at - now) for at in times if at is not None), default=None))
+        next_token = None if choice is None else choice.tokens.next_at()
+        return seconds_until(now, self.next_due, next_token, next_wake)
 
 
 def _look(work: Transaction, call: Take, candidates: int) -> _Look:
@@ -100,8 +100,7 @@ def _look(work: Transaction, call: Take, candidates: int) -> _Look:
     lines = decode(in_lines, list[Line])
     fronts = decode(work.row("lease_bound", wants, candidates)[0], list[Front]) if bound else []
     beside = decode(work.row("lease_apart", wants, call.session, candidates)[0], list[Apart]) if apart else []
-    if next_wake is not None:
-        next_due = next_wake if next_due is None else min(next_due, next_wake)
+    next_due = earlier(next_due, next_wake)
     work.know_bounds(bounds)
     held_up = decode(paused, set[str]) if paused != NONE else set()
     held_up |= work.held({want.queue for want in call.wants})
