@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.commands import Commands, Running, commands, until
+from tests.support.commands import Commands, Running, until, working
 from tests.support.serving import Front, serve
 
 pytestmark = [pytest.mark.slow, pytest.mark.kill]
@@ -41,11 +41,7 @@ async def login(ctx: Context) -> str:
 
 @pytest.fixture
 def noria(tmp_path: Path, short_tmp: Path) -> Iterator[Commands]:
-    for made in commands(tmp_path, short_tmp):
-        made.write("shop.py", APP)
-        made.environment["NORIA_APP"] = "shop.py"
-        made.start("worker").says("slots:", error=True)
-        yield made
+    yield from working(tmp_path, short_tmp, APP)
 
 
 def to_front(front: Front) -> list[str]:

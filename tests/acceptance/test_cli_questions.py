@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import Commands, commands, until
+from tests.support.commands import Commands, until, working
 from tests.support.serving import serve
 
 pytestmark = [pytest.mark.slow, pytest.mark.kill]
@@ -44,11 +44,7 @@ async def password(ctx: Context) -> int:
 
 @pytest.fixture
 def noria(tmp_path: Path, short_tmp: Path) -> Iterator[Commands]:
-    for made in commands(tmp_path, short_tmp):
-        made.write("shop.py", APP)
-        made.environment["NORIA_APP"] = "shop.py"
-        made.start("worker").says("slots:", error=True)
-        yield made
+    yield from working(tmp_path, short_tmp, APP)
 
 
 def kill_worker(noria: Commands) -> None:

@@ -87,6 +87,20 @@ def noria(folder: Path, *words: str) -> str:
     return run.stdout
 
 
+def ended(folder: Path, example: str, *, seconds: float) -> subprocess.CompletedProcess[str]:
+    """An example that ends by itself, and well."""
+    run = subprocess.run(
+        [sys.executable, str(EXAMPLES / example)],
+        cwd=folder,
+        env=environment(folder),
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+    )
+    assert run.returncode == 0, run.stderr
+    return run
+
+
 def test_make_run_starts_the_quick_start_example() -> None:
     makefile = (ROOT / "Makefile").read_text()
 
@@ -140,57 +154,32 @@ def test_the_whole_library_is_indexed_and_the_numbers_are_right(short_tmp: Path)
 
 
 def test_the_mixed_example_shows_what_it_promises(short_tmp: Path) -> None:
-    run = subprocess.run(
-        [sys.executable, str(EXAMPLES / "mixed" / "drive.py")],
-        cwd=short_tmp,
-        env=environment(short_tmp),
-        capture_output=True,
-        text=True,
-        timeout=50,
-    )
+    run = ended(short_tmp, "mixed/drive.py", seconds=50)
+    out = run.stdout
 
-    assert run.returncode == 0, run.stderr
-    loop, threads = (float(found) for found in re.findall(r"took ([\d.]+) s", run.stdout))
+    loop, threads = (float(found) for found in re.findall(r"took ([\d.]+) s", out))
     assert loop < 0.9 < threads, "jobs on the loop must not wait for jobs in threads"
-    assert "the other one: 111 steps" in run.stdout
-    assert "ended with exit code 3" in run.stdout
+    assert "the other one: 111 steps" in out
+    assert "ended with exit code 3" in out
     assert "careless" in run.stderr and "has blocked the event loop" in run.stderr
     assert "time.sleep(seconds)" in run.stderr, "the log names the line"
-    assert "The worker ended: clean." in run.stdout
+    assert "The worker ended: clean." in out
     assert "came too late" not in run.stderr
 
 
 def test_the_timer_example_gives_one_output_a_run_and_tells_every_skipped_slot(short_tmp: Path) -> None:
-    run = subprocess.run(
-        [sys.executable, str(EXAMPLES / "timer_overlap" / "app.py")],
-        cwd=short_tmp,
-        env=environment(short_tmp),
-        capture_output=True,
-        text=True,
-        timeout=90,
-    )
+    out = ended(short_tmp, "timer_overlap/app.py", seconds=90).stdout
 
-    assert run.returncode == 0, run.stderr
-    [(ran, skipped, missed)] = re.findall(
-        r"(\d+) slots ran, (\d+) were skipped, (\d+) were missed", run.stdout
-    )
-    outputs = re.findall(r"pages of (\S+)", run.stdout)
+    [(ran, skipped, missed)] = re.findall(r"(\d+) slots ran, (\d+) were skipped, (\d+) were missed", out)
+    outputs = re.findall(r"pages of (\S+)", out)
     assert len(outputs) == len(set(outputs)) == int(ran) <= 4
     assert int(ran) + int(skipped) + int(missed) >= 19
 
 
 def test_the_workflow_example_enqueues_nothing_for_the_attempt_that_broke(short_tmp: Path) -> None:
-    run = subprocess.run(
-        [sys.executable, str(EXAMPLES / "workflow" / "app.py")],
-        cwd=short_tmp,
-        env=environment(short_tmp),
-        capture_output=True,
-        text=True,
-        timeout=90,
-    )
+    out = ended(short_tmp, "workflow/app.py", seconds=90).stdout
 
-    assert run.returncode == 0, run.stderr
-    lines = run.stdout.splitlines()
+    lines = out.splitlines()
     assert lines[0] == "list of a.example: 3 entries, attempt 2"
     assert sorted(lines[1:4]) == ["detail bread", "detail milk", "detail tea"]
     assert lines[4:6] == ["all of a.example is there", "a.example is done"]
@@ -198,43 +187,27 @@ def test_the_workflow_example_enqueues_nothing_for_the_attempt_that_broke(short_
 
 
 def test_in_the_example_of_tenants_a_small_one_does_not_wait_for_a_large_one(short_tmp: Path) -> None:
-    run = subprocess.run(
-        [sys.executable, str(EXAMPLES / "tenants" / "app.py")],
-        cwd=short_tmp,
-        env=environment(short_tmp),
-        capture_output=True,
-        text=True,
-        timeout=90,
-    )
+    out = ended(short_tmp, "tenants/app.py", seconds=90).stdout
 
-    assert run.returncode == 0, run.stderr
-    [(few, last)] = re.findall(r"the (\d+) jobs of the small one were done among the next (\d+)", run.stdout)
+    [(few, last)] = re.findall(r"the (\d+) jobs of the small one were done among the next (\d+)", out)
     assert int(few) == 10
     assert int(last) < 300, "of two thousand that were there first"
-    [ratio] = re.findall(r"gold had ([\d.]+)", run.stdout)
+    [ratio] = re.findall(r"gold had ([\d.]+)", out)
     assert 1.5 < float(ratio) < 4.5
 
 
 def test_the_crawler_fetches_each_page_once_through_four_tunnels_and_holds_its_list_pages(
     short_tmp: Path,
 ) -> None:
-    run = subprocess.run(
-        [sys.executable, str(EXAMPLES / "crawler_queues" / "app.py")],
-        cwd=short_tmp,
-        env=environment(short_tmp),
-        capture_output=True,
-        text=True,
-        timeout=90,
-    )
+    out = ended(short_tmp, "crawler_queues/app.py", seconds=90).stdout
 
-    assert run.returncode == 0, run.stderr
-    assert "40 list pages and 400 detail pages" in run.stdout
-    assert "0 pages were fetched twice" in run.stdout
-    [most] = re.findall(r"(\d+) requests at once", run.stdout)
+    assert "40 list pages and 400 detail pages" in out
+    assert "0 pages were fetched twice" in out
+    [most] = re.findall(r"(\d+) requests at once", out)
     assert 2 <= int(most) <= 4
-    [waited] = re.findall(r"(\d+) detail pages waited", run.stdout)
+    [waited] = re.findall(r"(\d+) detail pages waited", out)
     assert int(waited) < 30 + 4 * 12, "less than the mark, and what four list pages have brought meanwhile"
-    [details] = re.findall(r"(\d+) of the first 200", run.stdout)
+    [details] = re.findall(r"(\d+) of the first 200", out)
     assert 100 <= int(details) < 200, "detail pages have the larger share, and list pages go on"
 
 

@@ -156,3 +156,12 @@ def commands(folder: Path, runtime: Path) -> Iterator[Commands]:
     made = Commands(folder, runtime)
     yield made
     made.close()
+
+
+def working(folder: Path, runtime: Path, app: str) -> Iterator[Commands]:
+    """The body of a fixture: an application in `shop.py`, and a worker of it that runs."""
+    for made in commands(folder, runtime):
+        made.write("shop.py", app)
+        made.environment["NORIA_APP"] = "shop.py"
+        made.start("worker").says("slots:", error=True)
+        yield made
